@@ -1,0 +1,165 @@
+"""What the OpenMMLab releases need before they import on a current Python stack.
+
+``import hetpose`` loads this module before anything touches mmpose. Each shim names the upstream defect that it answers
+and does nothing where the real part works (a CUDA torchvision, a compiled mmcv, an older albumentations).
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import types
+import warnings
+from typing import Any
+
+_kept_alive: list[Any] = []  # torch unregisters an operator library when it is collected
+
+
+class MissingOpError(RuntimeError):
+    """A compiled mmcv operator was called, and only mmcv-lite is installed."""
+
+
+def patch_torchvision() -> None:
+    """Declare torchvision's ``nms`` operators where its compiled library does not load.
+
+    Defect: the x86-64 wheel of torchvision is a CUDA build; beside a CPU torch its library is skipped, and its Python
+    part then stops at ``operator torchvision::nms does not exist``. Calling a compiled operator still raises
+    torchvision's own error.
+    """
+    import torch
+
+    try:
+        import torchvision  # noqa: F401
+    except ModuleNotFoundError:
+        return
+    except RuntimeError as error:
+        if 'torchvision::' not in str(error):
+            raise
+    else:
+        return
+    for name in [name for name in sys.modules if name.partition('.')[0] == 'torchvision']:
+        del sys.modules[name]
+    library = torch.library.Library('torchvision', 'FRAGMENT')
+    for op in ('nms', 'qnms'):
+        library.define(f'{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor')
+    _kept_alive.append(library)
+    import torchvision  # noqa: F401
+
+
+def patch_mmcv_ops() -> None:
+    """Put a placeholder where mmcv's compiled operators are missing.
+
+    Defect: mmpose 1.3.2 imports ``mmcv.ops`` for ED-Pose whether it is used or not, and mmcv-lite has no ``mmcv._ext``.
+    The placeholder's functions raise when they are called; top-down pose calls none of them.
+    """
+    if 'mmcv._ext' in sys.modules or importlib.util.find_spec('mmcv._ext') is not None:
+        return
+
+    def missing_op(name: str) -> Any:
+        if name.startswith('__'):
+            raise AttributeError(name)
+
+        def op(*args: Any, **kwargs: Any) -> None:
+            raise MissingOpError(
+                f'mmcv operator "{name}" is compiled, and mmcv-lite is installed. Top-down pose needs none of these '
+                'operators; for models that do: pip uninstall mmcv-lite && pip install mmcv==2.1.0'
+            )
+
+        return op
+
+    extension = types.ModuleType('mmcv._ext', 'Stands in for the compiled operators of mmcv.')
+    extension.__getattr__ = missing_op  # type: ignore[method-assign]
+    # Without a loader, mmengine's mmcv_full_available() keeps telling the truth.
+    extension.__spec__ = importlib.machinery.ModuleSpec('mmcv._ext', loader=None)
+    sys.modules['mmcv._ext'] = extension
+
+
+def _history_buffer_attribute(owner: type, name: str) -> Any:
+    """Stand in for ``getattr`` while unpickling: serves the statistics of HistoryBuffer and nothing else."""
+    from mmengine.logging.history_buffer import HistoryBuffer
+
+    if owner is not HistoryBuffer or name not in ('min', 'max', 'mean', 'current'):
+        raise ValueError(f'a checkpoint asks for attribute {name!r} of {owner!r}; only HistoryBuffer statistics are allowed')
+    return getattr(owner, name)
+
+
+def patch_checkpoint_loading() -> None:
+    """Let ``torch.load(weights_only=True)`` read mmengine's checkpoints.
+
+    Defect: torch >= 2.6 loads weights only by default, and mmengine's checkpoints carry a message hub of HistoryBuffer
+    objects and numpy scalars. Exactly these types are allowed; pickled code stays refused.
+    """
+    import torch
+
+    if not hasattr(torch.serialization, 'add_safe_globals'):
+        return
+    import numpy as np
+    from mmengine.logging.history_buffer import HistoryBuffer
+    from numpy.core.multiarray import _reconstruct, scalar
+
+    allowed: list[Any] = [HistoryBuffer, np.ndarray, np.dtype, (_history_buffer_attribute, 'builtins.getattr')]
+    codes = np.typecodes['AllInteger'] + np.typecodes['AllFloat'] + '?'
+    allowed += sorted({type(np.dtype(code)) for code in codes}, key=lambda dtype: dtype.__name__)
+    for module in ('numpy.core.multiarray', 'numpy._core.multiarray'):  # numpy 1 and numpy 2 write different names
+        allowed += [(_reconstruct, f'{module}._reconstruct'), (scalar, f'{module}.scalar')]
+    torch.serialization.add_safe_globals(allowed)
+
+
+def patch_mmpretrain() -> None:
+    """Leave mmpretrain's multimodal models out.
+
+    Defect: mmpretrain 1.2.0 imports them when transformers is installed, and they do not import beside transformers 5.
+    """
+    if importlib.util.find_spec('mmpretrain') is None:
+        return
+    import mmpretrain.utils.dependency as dependency
+
+    dependency.WITH_MULTIMODAL = False
+
+
+def patch_albumentations() -> None:
+    """Give mmpose the albumentations module that it looks into, and keep the import off the network.
+
+    Defect: mmpose 1.3.2's Albumentation transform reads ``albumentations.augmentations.transforms``, which
+    albumentations 2.0.7 moved; albumentations asks the network for a newer version of itself at import.
+    """
+    os.environ.setdefault('NO_ALBUMENTATIONS_UPDATE', '1')
+    try:
+        import albumentations.augmentations as augmentations
+    except ModuleNotFoundError:
+        return
+    if not hasattr(augmentations, 'transforms'):
+        from albumentations.augmentations.pixel import transforms
+
+        augmentations.transforms = transforms
+
+
+def silence_known_deprecations() -> None:
+    """Filter the deprecation warnings that mmengine and mmpretrain raise on torch 2.13, and no others.
+
+    Each filter names its message, so that a new warning is still seen.
+    """
+    known = (
+        (FutureWarning, r'.*torch\.cuda\.amp\.GradScaler.*'),
+        (FutureWarning, r'.*torch\.cuda\.amp\.autocast.*'),
+        (FutureWarning, r'.*broadcast_buffers.*'),
+        (UserWarning, r'.*pkg_resources is deprecated.*'),
+        (DeprecationWarning, r'.*pkg_resources.*'),
+    )
+    for category, message in known:
+        warnings.filterwarnings('ignore', message=message, category=category)
+
+
+def apply() -> None:
+    """Apply every shim. Safe to call again."""
+    silence_known_deprecations()
+    patch_torchvision()
+    patch_mmcv_ops()
+    patch_checkpoint_loading()
+    patch_mmpretrain()
+    patch_albumentations()
+
+
+apply()

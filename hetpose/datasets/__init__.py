@@ -1,0 +1,1 @@
+"""Pose, tabular and synthetic data sets."""

@@ -1,0 +1,1 @@
+"""Transforms that move keypoints, image and covariance together."""

@@ -1,0 +1,1 @@
+"""Hooks and launch logic."""

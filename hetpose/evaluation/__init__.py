@@ -1,0 +1,1 @@
+"""Metrics: pure functions and their registered shells."""

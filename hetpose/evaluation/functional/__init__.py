@@ -1,0 +1,1 @@
+"""Metric kernels as pure functions."""

@@ -1,0 +1,1 @@
+"""Registered metrics for the mmengine evaluator."""

@@ -1,0 +1,1 @@
+"""Heads, regressors, covariance parameterisations and objectives."""

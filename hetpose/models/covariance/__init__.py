@@ -1,0 +1,1 @@
+"""Covariance parameterisations: from raw network outputs to a positive definite matrix."""

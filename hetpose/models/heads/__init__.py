@@ -1,0 +1,1 @@
+"""Pose heads that predict a mean and a covariance."""

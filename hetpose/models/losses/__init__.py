@@ -1,0 +1,1 @@
+"""Training objectives of heteroscedastic regression."""

@@ -1,0 +1,1 @@
+"""Mean and covariance networks for vector regression."""

@@ -1,0 +1,1 @@
+"""Pure torch kernels: no registry, no state, any leading batch shape."""

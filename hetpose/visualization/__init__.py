@@ -1,0 +1,1 @@
+"""Drawing of poses with uncertainty."""
