@@ -1,0 +1,10 @@
+"""Errors that a user can mend."""
+
+
+class UserError(Exception):
+    """Bad input. The message is one line that names the input and says what to do; tools print it without a trace."""
+
+
+def unknown_name(kind: str, name: str, known: list[str] | tuple[str, ...]) -> UserError:
+    """The error for a name that is not in a list: it shows the list."""
+    return UserError(f'unknown {kind} {name!r}; known: {", ".join(sorted(known))}')
