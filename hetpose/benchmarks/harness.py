@@ -1,0 +1,150 @@
+"""Timing of two alternatives side by side, peak memory of each in its own process, and the table of results."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+_STATUS = Path('/proc/self/status')
+_CLEAR_REFS = Path('/proc/self/clear_refs')
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Median seconds of both sides; ``ratio`` is how many times faster ours is."""
+
+    ours: float
+    reference: float
+
+    @property
+    def ratio(self) -> float:
+        return self.reference / self.ours
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: what was measured, what is required, and whether that was met (None: no requirement)."""
+
+    name: str
+    metrics: dict[str, float | str] = field(default_factory=dict)
+    required: str = ''
+    passed: bool | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def seconds(function: Callable[[], Any]) -> float:
+    """Wall-clock seconds of one call."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def interleave(
+    sides: dict[str, Callable[[], Any]], repeats: int, warm_up: int = 1
+) -> dict[str, float]:
+    """Median seconds of every side, called in turn, so that a slow spell of the machine meets them all."""
+    if repeats < 1:
+        raise ValueError(f'repeats must be at least 1, got {repeats}')
+    for _ in range(warm_up):
+        for function in sides.values():
+            function()
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(repeats):
+        for name, function in sides.items():
+            times[name].append(seconds(function))
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def compare(
+    ours: Callable[[], Any], reference: Callable[[], Any], repeats: int = 7, warm_up: int = 1
+) -> Comparison:
+    """Interleaved medians of two callables."""
+    times = interleave({'ours': ours, 'reference': reference}, repeats, warm_up)
+    return Comparison(times['ours'], times['reference'])
+
+
+def peak_memory(target: str, *arguments: Any) -> int:
+    """Peak bytes that a call needs above what its process held before, measured in a child process.
+
+    ``target`` is ``'package.module:function'``; ``function(*arguments)`` prepares the data and returns the
+    callable that is measured. The arguments must be JSON values.
+    """
+    command = [sys.executable, '-m', 'hetpose.benchmarks.harness', target, json.dumps(arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f'{target} failed in its own process:\n{done.stderr}')
+    return int(done.stdout.strip().splitlines()[-1])
+
+
+def measure_here(target: str, arguments: Sequence[Any]) -> int:
+    """Peak bytes of one target above the baseline, in this process."""
+    module, _, name = target.partition(':')
+    call = getattr(importlib.import_module(module), name)(*arguments)
+    baseline = _reset_peak()
+    call()
+    return max(_peak() - baseline, 0)
+
+
+def _status(key: str) -> int:
+    """A field of /proc/self/status in bytes."""
+    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(key + ':'))
+    return int(line.split()[1]) * 1024
+
+
+def _reset_peak() -> int:
+    """Start the high-water mark anew where the kernel allows it, and give the memory held now in bytes."""
+    try:
+        _CLEAR_REFS.write_text('5')
+        return _status('VmRSS')
+    except OSError:
+        return _peak()
+
+
+def _peak() -> int:
+    """The high-water mark of this process in bytes."""
+    if _STATUS.exists():
+        return _status('VmHWM')
+    unit = 1 if sys.platform == 'darwin' else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _cell(value: float | str) -> str:
+    return value if isinstance(value, str) else f'{value:.3g}'
+
+
+def format_table(rows: Sequence[Row]) -> str:
+    """The rows as aligned text; columns are the union of their metrics in order of appearance."""
+    names = list(dict.fromkeys(name for row in rows for name in row.metrics))
+    verdicts = {True: 'pass', False: 'FAIL', None: '-'}
+    lines = [['', *names, 'required', '']]
+    for row in rows:
+        cells = [_cell(row.metrics[name]) if name in row.metrics else '' for name in names]
+        lines.append([row.name, *cells, row.required, verdicts[row.passed]])
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    padded = ('  '.join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in lines)
+    return '\n'.join(line.rstrip() for line in padded)
+
+
+def main() -> None:
+    """The child process of ``peak_memory``."""
+    parser = argparse.ArgumentParser(description=peak_memory.__doc__)
+    parser.add_argument('target')
+    parser.add_argument('arguments', type=json.loads)
+    options = parser.parse_args()
+    print(measure_here(options.target, options.arguments))
+
+
+if __name__ == '__main__':
+    main()
