@@ -1,4 +1,4 @@
-"""What the package claims about speed and memory, measured: one module per subcommand of ``tools/benchmark.py``.
+"""What the package claims about speed and memory, measured.
 
-A module has ``DESCRIPTION`` (one line) and ``run(quick: bool = False) -> list[Row]``.
+One module per subcommand of ``tools/benchmark.py``. A module has ``DESCRIPTION`` (one line) and ``run(quick: bool = False) -> list[Row]``.
 """

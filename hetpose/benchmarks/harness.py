@@ -1,4 +1,4 @@
-"""Timing of two alternatives side by side, peak memory of each in its own process, and the table of results."""
+"""Timing side by side, peak memory of each side in its own process, and the table of results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what was measured, what is required, and whether that was met (None: no requirement)."""
+    """One line of the table; ``passed`` is None where nothing is required."""
 
     name: str
     metrics: dict[str, float | str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ def seconds(function: Callable[[], Any]) -> float:
 def interleave(
     sides: dict[str, Callable[[], Any]], repeats: int, warm_up: int = 1
 ) -> dict[str, float]:
-    """Median seconds of every side, called in turn, so that a slow spell of the machine meets them all."""
+    """Median seconds of every side, called in turn: a slow spell of the machine meets them all."""
     if repeats < 1:
         raise ValueError(f'repeats must be at least 1, got {repeats}')
     for _ in range(warm_up):
@@ -76,10 +76,10 @@ def compare(
 
 
 def peak_memory(target: str, *arguments: Any) -> int:
-    """Peak bytes that a call needs above what its process held before, measured in a child process.
+    """Peak bytes that a call needs above what its process, a child of this one, held before.
 
-    ``target`` is ``'package.module:function'``; ``function(*arguments)`` prepares the data and returns the
-    callable that is measured. The arguments must be JSON values.
+    ``target`` is ``'package.module:function'``; ``function(*arguments)`` prepares the data and
+    returns the callable that is measured. The arguments must be JSON values.
     """
     command = [sys.executable, '-m', 'hetpose.benchmarks.harness', target, json.dumps(arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -104,7 +104,7 @@ def _status(key: str) -> int:
 
 
 def _reset_peak() -> int:
-    """Start the high-water mark anew where the kernel allows it, and give the memory held now in bytes."""
+    """Start the high-water mark anew where the kernel allows it; the bytes held now."""
     try:
         _CLEAR_REFS.write_text('5')
         return _status('VmRSS')
