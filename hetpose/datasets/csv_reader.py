@@ -14,8 +14,8 @@ from hetpose.paths import existing
 def read_csv(path: str | Path, minimum_rows: int = 1) -> tuple[list[str], np.ndarray]:
     """Column names and values (rows, columns) of a CSV file with a header row.
 
-    Rows are counted as an editor shows them: the header is row 1. ``minimum_rows`` is what the caller needs, for
-    instance the number of neighbours k of the pseudo-labels.
+    Rows are counted as an editor shows them: the header is row 1. ``minimum_rows`` is what the
+    caller needs, for instance the number of neighbours k of the pseudo-labels.
     """
     path = existing(path, 'table')
     with path.open(newline='', encoding='utf-8-sig') as handle:

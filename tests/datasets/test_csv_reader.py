@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from hetpose.datasets.csv_reader import read_csv
 from hetpose.errors import UserError
 
