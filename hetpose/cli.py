@@ -13,7 +13,10 @@ DEBUG_VARIABLE = 'HETPOSE_DEBUG'
 
 
 def run(main: Callable[[], int | None]) -> None:
-    """Run ``main`` and exit: 0 or its value, 2 with one line for a UserError (a trace if HETPOSE_DEBUG is set)."""
+    """Run ``main`` and exit with its value; a UserError is one line and exit code 2.
+
+    With HETPOSE_DEBUG set, the trace is shown too.
+    """
     try:
         code = main()
     except UserError as error:

@@ -1,7 +1,8 @@
 """What the OpenMMLab releases need before they import on a current Python stack.
 
-``import hetpose`` loads this module before anything touches mmpose. Each shim names the upstream defect that it answers
-and does nothing where the real part works (a CUDA torchvision, a compiled mmcv, an older albumentations).
+``import hetpose`` loads this module before anything touches mmpose. Each shim names the upstream
+defect that it answers and does nothing where the real part works (a CUDA torchvision, a compiled
+mmcv, an older albumentations).
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ class MissingOpError(RuntimeError):
 def patch_torchvision() -> None:
     """Declare torchvision's ``nms`` operators where its compiled library does not load.
 
-    Defect: the x86-64 wheel of torchvision is a CUDA build; beside a CPU torch its library is skipped, and its Python
-    part then stops at ``operator torchvision::nms does not exist``. Calling a compiled operator still raises
-    torchvision's own error.
+    Defect: the x86-64 wheel of torchvision is a CUDA build; beside a CPU torch its library is
+        skipped, and its Python part then stops at ``operator torchvision::nms does not exist``.
+        Calling a compiled operator still raises torchvision's own error.
     """
     import torch
 
@@ -51,8 +52,9 @@ def patch_torchvision() -> None:
 def patch_mmcv_ops() -> None:
     """Put a placeholder where mmcv's compiled operators are missing.
 
-    Defect: mmpose 1.3.2 imports ``mmcv.ops`` for ED-Pose whether it is used or not, and mmcv-lite has no ``mmcv._ext``.
-    The placeholder's functions raise when they are called; top-down pose calls none of them.
+    Defect: mmpose 1.3.2 imports ``mmcv.ops`` for ED-Pose whether it is used or not, and mmcv-lite
+        has no ``mmcv._ext``. The placeholder's functions raise when they are called; top-down pose
+        calls none of them.
     """
     if 'mmcv._ext' in sys.modules or importlib.util.find_spec('mmcv._ext') is not None:
         return
@@ -63,8 +65,9 @@ def patch_mmcv_ops() -> None:
 
         def op(*args: Any, **kwargs: Any) -> None:
             raise MissingOpError(
-                f'mmcv operator "{name}" is compiled, and mmcv-lite is installed. Top-down pose needs none of these '
-                'operators; for models that do: pip uninstall mmcv-lite && pip install mmcv==2.1.0'
+                f'mmcv operator "{name}" is compiled, and mmcv-lite is installed. Top-down pose '
+                'needs no such operator; for a model that does: '
+                'pip uninstall mmcv-lite && pip install mmcv==2.1.0'
             )
 
         return op
@@ -77,19 +80,23 @@ def patch_mmcv_ops() -> None:
 
 
 def _history_buffer_attribute(owner: type, name: str) -> Any:
-    """Stand in for ``getattr`` while unpickling: serves the statistics of HistoryBuffer and nothing else."""
+    """Stand in for ``getattr`` while unpickling: serves HistoryBuffer's statistics alone."""
     from mmengine.logging.history_buffer import HistoryBuffer
 
     if owner is not HistoryBuffer or name not in ('min', 'max', 'mean', 'current'):
-        raise ValueError(f'a checkpoint asks for attribute {name!r} of {owner!r}; only HistoryBuffer statistics are allowed')
+        raise ValueError(
+            f'a checkpoint asks for attribute {name!r} of {owner!r}; '
+            'only the statistics of HistoryBuffer are allowed'
+        )
     return getattr(owner, name)
 
 
 def patch_checkpoint_loading() -> None:
     """Let ``torch.load(weights_only=True)`` read mmengine's checkpoints.
 
-    Defect: torch >= 2.6 loads weights only by default, and mmengine's checkpoints carry a message hub of HistoryBuffer
-    objects and numpy scalars. Exactly these types are allowed; pickled code stays refused.
+    Defect: torch >= 2.6 loads weights only by default, and mmengine's checkpoints carry a message
+        hub of HistoryBuffer objects and numpy scalars. Exactly these types are allowed; pickled
+        code stays refused.
     """
     import torch
 
@@ -99,18 +106,51 @@ def patch_checkpoint_loading() -> None:
     from mmengine.logging.history_buffer import HistoryBuffer
     from numpy.core.multiarray import _reconstruct, scalar
 
-    allowed: list[Any] = [HistoryBuffer, np.ndarray, np.dtype, (_history_buffer_attribute, 'builtins.getattr')]
+    allowed: list[Any] = [
+        HistoryBuffer,
+        np.ndarray,
+        np.dtype,
+        (_history_buffer_attribute, 'builtins.getattr'),
+    ]
     codes = np.typecodes['AllInteger'] + np.typecodes['AllFloat'] + '?'
     allowed += sorted({type(np.dtype(code)) for code in codes}, key=lambda dtype: dtype.__name__)
-    for module in ('numpy.core.multiarray', 'numpy._core.multiarray'):  # numpy 1 and numpy 2 write different names
+    for module in (
+        'numpy.core.multiarray',
+        'numpy._core.multiarray',
+    ):  # numpy 1 and numpy 2 write different names
         allowed += [(_reconstruct, f'{module}._reconstruct'), (scalar, f'{module}.scalar')]
     torch.serialization.add_safe_globals(allowed)
+
+
+def patch_file_backend() -> None:
+    """Make mmengine write local files atomically.
+
+    Defect: mmengine 0.10 writes a checkpoint in place, and then the pointer to the last one; a run
+    that is killed meanwhile leaves half a file, and cannot resume.
+    """
+    from mmengine.fileio import LocalBackend, register_backend
+
+    from hetpose.fileio import atomic_path
+
+    class AtomicLocalBackend(LocalBackend):
+        """mmengine's local files, whole or absent."""
+
+        def put(self, obj: Any, filepath: Any) -> None:
+            with atomic_path(filepath) as temporary:
+                super().put(obj, temporary)
+
+        def put_text(self, obj: str, filepath: Any, encoding: str = 'utf-8') -> None:
+            with atomic_path(filepath) as temporary:
+                super().put_text(obj, temporary, encoding)
+
+    register_backend('local', AtomicLocalBackend, prefixes='', force=True)
 
 
 def patch_mmpretrain() -> None:
     """Leave mmpretrain's multimodal models out.
 
-    Defect: mmpretrain 1.2.0 imports them when transformers is installed, and they do not import beside transformers 5.
+    Defect: mmpretrain 1.2.0 imports them when transformers is installed, and they do not import
+        beside transformers 5.
     """
     if importlib.util.find_spec('mmpretrain') is None:
         return
@@ -120,10 +160,11 @@ def patch_mmpretrain() -> None:
 
 
 def patch_albumentations() -> None:
-    """Give mmpose the albumentations module that it looks into, and keep the import off the network.
+    """Give mmpose the albumentations module that it reads, and keep the import off the network.
 
-    Defect: mmpose 1.3.2's Albumentation transform reads ``albumentations.augmentations.transforms``, which
-    albumentations 2.0.7 moved; albumentations asks the network for a newer version of itself at import.
+    Defect: mmpose 1.3.2's Albumentation transform reads
+        ``albumentations.augmentations.transforms``, which albumentations 2.0.7 moved;
+        albumentations asks the network for a newer version of itself at import.
     """
     os.environ.setdefault('NO_ALBUMENTATIONS_UPDATE', '1')
     try:
@@ -137,7 +178,7 @@ def patch_albumentations() -> None:
 
 
 def silence_known_deprecations() -> None:
-    """Filter the deprecation warnings that mmengine and mmpretrain raise on torch 2.13, and no others.
+    """Filter the deprecation warnings that the stack raises on torch 2.13, and no others.
 
     Each filter names its message, so that a new warning is still seen.
     """
@@ -158,6 +199,7 @@ def apply() -> None:
     patch_torchvision()
     patch_mmcv_ops()
     patch_checkpoint_loading()
+    patch_file_backend()
     patch_mmpretrain()
     patch_albumentations()
 

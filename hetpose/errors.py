@@ -2,7 +2,7 @@
 
 
 class UserError(Exception):
-    """Bad input. The message is one line that names the input and says what to do; tools print it without a trace."""
+    """Bad input: one line that names it and says what to do; tools print it without a trace."""
 
 
 def unknown_name(kind: str, name: str, known: list[str] | tuple[str, ...]) -> UserError:

@@ -13,7 +13,7 @@ from typing import Any
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; on success it replaces ``path``, on failure it is removed."""
+    """Yield a temporary path that replaces ``path`` on success and is removed on failure."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     # The suffix is kept, because savers such as numpy and matplotlib read the format from it.

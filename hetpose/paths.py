@@ -1,4 +1,4 @@
-"""Where data lies: an argument wins over the environment variable HETPOSE_DATA, which wins over ``data``."""
+"""Where data lies: an argument, else the environment variable HETPOSE_DATA, else ``data``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def existing(path: str | Path, what: str) -> Path:
     path = Path(path)
     if not path.exists():
         raise UserError(
-            f'{what} not found: {path} (give its path, or set {DATA_VARIABLE} to the folder that holds it)'
+            f'{what} not found: {path} (give its path, or set {DATA_VARIABLE} to its parent)'
         )
     return path

@@ -1,0 +1,46 @@
+# Every target sets up what it needs in .venv; nothing but Python 3.10 or 3.11 and make has to be there before.
+PYTHON ?= python3
+# Another torch: make install TORCH="torch==2.7.1 --index-url https://download.pytorch.org/whl/cu126"
+TORCH ?= torch>=2.1,<=2.13.0
+MMPOSE := mmpose==1.3.2
+BIN := .venv/bin
+
+.PHONY: help install demo test lint benchmark doctor clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+install: .venv/installed ## install hetpose and all it needs in .venv
+
+# mmpose goes in without its dependencies: it declares chumpy, which no longer builds and which it never imports.
+.venv/installed: pyproject.toml Makefile
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v in ((3, 10), (3, 11)) else \
+	    "hetpose needs Python 3.10 or 3.11, this is %d.%d: make PYTHON=python3.11 install" % v)'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet "numpy>=1.26,<2" $(if $(findstring --,$(TORCH)),$(TORCH),"$(TORCH)")
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-deps "$(MMPOSE)"
+	$(BIN)/python -m hetpose doctor
+	touch $@
+
+demo: install ## pseudo-labels, training with the switch, evaluation and a picture, on generated images
+	$(BIN)/python tools/demo.py
+
+test: install ## run the tests
+	$(BIN)/python -m pytest
+
+lint: install ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+benchmark: install ## our closed forms against the definitions, as ratios measured in one run
+	$(BIN)/python tools/benchmark.py all
+
+doctor: install ## what is installed against what was tested
+	$(BIN)/python -m hetpose doctor
+
+clean: ## remove the environment
+	rm -rf .venv

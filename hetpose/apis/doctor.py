@@ -1,0 +1,129 @@
+"""Compare what is installed with what was tested, and say how to mend each difference."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import platform
+import sys
+from dataclasses import dataclass
+
+from packaging.requirements import Requirement
+
+from hetpose.paths import DATA_VARIABLE, data_root
+
+TESTED_MMPOSE = '1.3.2'
+DATA_FAMILIES = {
+    'uci': 'python tools/prepare_uci.py',
+    'lsp': 'python tools/prepare_pose.py lsp',
+    'lspet': 'python tools/prepare_pose.py lspet',
+    'mpii': 'python tools/prepare_pose.py mpii',
+    'coco': 'python tools/prepare_pose.py coco',
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report: ``broken`` decides the exit code, ``mend`` puts it right."""
+
+    name: str
+    state: str
+    broken: bool = False
+    mend: str = ''
+
+    def __str__(self) -> str:
+        mark = 'x' if self.broken else ('-' if self.mend else '+')
+        return f'{mark} {self.name:<24}{self.state}' + (
+            f'\n    mend: {self.mend}' if self.mend else ''
+        )
+
+
+def check_python(version: tuple[int, int] | None = None) -> Finding:
+    """Python 3.10 and 3.11 are supported."""
+    version = version or sys.version_info[:2]
+    fits = version in ((3, 10), (3, 11))
+    mend = '' if fits else 'make clean && make PYTHON=python3.11 install'
+    return Finding('python', platform.python_version(), not fits, mend)
+
+
+def check_package(requirement: Requirement) -> Finding:
+    """A dependency is installed in a version that the requirement admits."""
+    mend = f'pip install "{requirement.name}{requirement.specifier}"'
+    if requirement.name == 'mmpose':
+        mend = f'pip install --no-deps {requirement}'
+    try:
+        found = importlib.metadata.version(requirement.name)
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(requirement.name, 'missing', True, mend)
+    # A local label such as +cpu or +cu126 names a build, not another version.
+    if not requirement.specifier.contains(found.partition('+')[0], prereleases=True):
+        return Finding(
+            requirement.name, f'{found}, tested with {requirement.specifier}', True, mend
+        )
+    return Finding(requirement.name, found)
+
+
+def check_packages() -> list[Finding]:
+    """Every dependency of hetpose that is not an extra, and mmpose, which pip cannot resolve."""
+    try:
+        declared = importlib.metadata.requires('hetpose') or []
+    except importlib.metadata.PackageNotFoundError:
+        return [Finding('hetpose', 'not installed', True, 'make install')]
+    wanted = [Requirement(text) for text in declared]
+    wanted = [r for r in wanted if r.marker is None or r.marker.evaluate({'extra': ''})]
+    return [check_package(r) for r in [*wanted, Requirement(f'mmpose=={TESTED_MMPOSE}')]]
+
+
+def check_import(module: str) -> Finding:
+    """A package that is installed can still fail to import."""
+    try:
+        importlib.import_module(module)
+    except Exception as error:  # a broken install raises whatever it likes
+        reason = ' '.join(str(error).split())
+        return Finding(
+            f'import {module}',
+            f'{type(error).__name__}: {reason}',
+            True,
+            'make clean && make install',
+        )
+    return Finding(f'import {module}', 'works')
+
+
+def check_devices() -> list[Finding]:
+    """Which devices torch sees, and whether mmcv's operators are compiled (they need not be)."""
+    import torch
+
+    count = torch.cuda.device_count()
+    cuda = f'{torch.version.cuda}, {count} device(s)' if count else 'none: CPU'
+    extension = sys.modules.get('mmcv._ext')  # hetpose.compat puts one without a loader there
+    compiled = extension is not None and getattr(extension.__spec__, 'loader', None) is not None
+    return [
+        Finding('cuda', cuda),
+        Finding('mmcv operators', 'compiled' if compiled else 'not compiled (enough for pose)'),
+        Finding('torch threads', str(torch.get_num_threads())),
+    ]
+
+
+def check_data() -> list[Finding]:
+    """Which data roots exist. None is needed by the demo and the synthetic suites."""
+    found = []
+    for family, command in DATA_FAMILIES.items():
+        root = data_root(family)
+        if root.is_dir():
+            found.append(Finding(f'data: {family}', str(root)))
+        else:
+            mend = f'{command}   (or set {DATA_VARIABLE})'
+            found.append(Finding(f'data: {family}', f'absent ({root}), optional', mend=mend))
+    return found
+
+
+def report() -> list[Finding]:
+    """Every finding, in the order of the print-out."""
+    findings = [check_python(), *check_packages()]
+    findings += [
+        check_import(name)
+        for name in ('torch', 'torchvision', 'mmcv', 'mmengine', 'mmpose', 'hetpose')
+    ]
+    if not any(f.broken for f in findings if f.name.startswith('import')):
+        findings += check_devices()
+    return findings + check_data()

@@ -1,0 +1,240 @@
+"""From a config file to a Runner that can start: one place for launch logic, for every tool.
+
+On a GPU the processes talk over nccl, on a CPU over gloo. What a user can get wrong is checked
+here, before the Runner is built, so that the first line they see names it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from mmengine.config import Config, ConfigDict
+from mmengine.dist import is_distributed
+from mmengine.registry import RUNNERS, DefaultScope
+from mmengine.runner import Runner
+from mmpose.registry import (
+    DATA_SAMPLERS,
+    DATASETS,
+    HOOKS,
+    METRICS,
+    MODELS,
+    OPTIM_WRAPPERS,
+    OPTIMIZERS,
+    PARAM_SCHEDULERS,
+    TRANSFORMS,
+)
+
+from hetpose.errors import UserError
+
+# Registries in which a config's `type` may be found when an option names a key that the config
+# does not hold.
+_REGISTRIES = (
+    MODELS,
+    DATASETS,
+    TRANSFORMS,
+    HOOKS,
+    METRICS,
+    OPTIM_WRAPPERS,
+    OPTIMIZERS,
+    PARAM_SCHEDULERS,
+    DATA_SAMPLERS,
+)
+_RUNNER_KEYS = frozenset(inspect.signature(Runner.__init__).parameters) - {'self', 'cfg'}
+# Read from the config by mmengine's Runner or by mmpose's tools, beside the arguments of the
+# Runner.
+_EXTRA_KEYS = frozenset({'model_wrapper_cfg', 'sync_bn', 'find_unused_parameters', 'runner_type'})
+
+
+def load_config(path: str | Path, options: dict[str, Any] | None = None) -> Config:
+    """Read a config file and merge ``--cfg-options`` into it; an unknown key is an error."""
+    if not Path(path).is_file():
+        raise UserError(f'config not found: {path}')
+    try:
+        config = Config.fromfile(str(path))
+    except FileNotFoundError as error:
+        raise UserError(f'config {path}: {_one_line(error)}') from error
+    except (SyntaxError, NameError, TypeError, AttributeError, ImportError) as error:
+        raise UserError(f'config {path} cannot be read: {_one_line(error)}') from error
+    for key in options or {}:
+        _check_option(config, key)
+    config.merge_from_dict(options or {})
+    return config
+
+
+def _check_option(config: Config, option: str) -> None:
+    """Raise where ``option`` (a dotted key) neither exists nor could be read by anything."""
+    node: Any = config._cfg_dict
+    known: set[str] = set(node) | _RUNNER_KEYS | _EXTRA_KEYS
+    parts = option.split('.')
+    for depth, part in enumerate(parts):
+        if isinstance(node, list | tuple):
+            if not part.isdigit() or int(part) >= len(node):
+                raise UserError(
+                    f'--cfg-options {option}: {part!r} is no index of a list of {len(node)}'
+                )
+            node = node[int(part)]
+        elif isinstance(node, dict):
+            known = known if depth == 0 else set(node) | _arguments(node)
+            if part not in known:
+                near = difflib.get_close_matches(part, sorted(known), n=1)
+                hint = (
+                    f'; did you mean {near[0]!r}?'
+                    if near
+                    else f'; known here: {", ".join(sorted(known))}'
+                )
+                raise UserError(f'--cfg-options {option}: unknown key {part!r}{hint}')
+            node = node.get(part)
+        elif node is None:
+            return  # a key that the class takes and the config leaves out
+        else:
+            raise UserError(
+                f'--cfg-options {option}: {".".join(parts[:depth])} is a value, not a dict'
+            )
+
+
+def _arguments(node: ConfigDict) -> set[str]:
+    """The names that the constructor of ``node['type']`` takes."""
+    kind = node.get('type')
+    if isinstance(kind, str):
+        found = (registry.get(kind) for registry in _REGISTRIES)
+        kind = next((item for item in found if item is not None), None)
+    if not inspect.isclass(kind):
+        return set()
+    names: set[str] = set()
+    for base in kind.__mro__:
+        if '__init__' not in vars(base):
+            continue
+        parameters = inspect.signature(base.__init__).parameters.values()
+        names |= {
+            p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        }
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break  # keyword arguments go no further up
+    return names - {'self'}
+
+
+def use_work_dir(config: Config, work_dir: str | None, path: str | Path) -> None:
+    """Set the work directory: argument, then config, then ``work_dirs/<config name>``."""
+    if work_dir is not None:
+        config.work_dir = work_dir
+    elif config.get('work_dir') is None:
+        config.work_dir = str(Path('work_dirs') / Path(path).stem)
+
+
+def use_launcher(config: Config, launcher: str) -> None:
+    """Make the config start under ``launcher``: nccl on GPUs as mmengine does it, gloo on CPUs.
+
+    mmengine's own start-up sets a CUDA device whatever the backend is, so on a CPU the process
+    group is opened here.
+    """
+    config.launcher = launcher
+    if launcher == 'none' or torch.cuda.is_available():
+        return
+    if launcher != 'pytorch':
+        raise UserError(
+            f'--launcher {launcher} needs a GPU; on CPUs use --launcher pytorch (torchrun)'
+        )
+    if not is_distributed():
+        missing = [name for name in ('RANK', 'WORLD_SIZE', 'LOCAL_RANK') if name not in os.environ]
+        if missing:
+            raise UserError(
+                f'--launcher pytorch without {", ".join(missing)}: start with tools/dist_train.sh'
+            )
+        torch.distributed.init_process_group('gloo')
+    config.model_wrapper_cfg = dict(
+        type='MMDistributedDataParallel',
+        device_ids=None,
+        broadcast_buffers=False,
+        find_unused_parameters=config.get('find_unused_parameters', False),
+    )
+
+
+def use_amp(config: Config) -> None:
+    """Switch the optimiser wrapper to mixed precision."""
+    if not torch.cuda.is_available():
+        raise UserError('--amp needs a GPU: mixed precision on a CPU is not supported by mmengine')
+    kind = config.optim_wrapper.get('type', 'OptimWrapper')
+    if kind not in ('OptimWrapper', 'AmpOptimWrapper'):
+        raise UserError(f'--amp does not know the optimiser wrapper {kind!r} of this config')
+    config.optim_wrapper.type = 'AmpOptimWrapper'
+    config.optim_wrapper.setdefault('loss_scale', 'dynamic')
+
+
+def use_visualization(config: Config, show_dir: str | None, interval: int = 1) -> None:
+    """Draw every ``interval``-th sample of the evaluation into ``show_dir``."""
+    if show_dir is None:
+        return
+    hook = config.get('default_hooks', {}).get('visualization')
+    if hook is None:
+        raise UserError('--show-dir: this config has no default_hooks.visualization')
+    hook.update(enable=True, out_dir=show_dir, interval=interval)
+
+
+def build_runner(config: Config) -> Runner:
+    """Build the Runner; what the registries or the data sets refuse becomes one line."""
+    DefaultScope.get_instance('hetpose-launch', scope_name=config.get('default_scope', 'mmpose'))
+    try:
+        if 'runner_type' in config:
+            return RUNNERS.build(config)
+        return Runner.from_cfg(config)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UserError(_one_line(error)) from error
+    except (KeyError, TypeError, ImportError) as error:
+        raise UserError(f'config {config.filename}: {_one_line(error)}') from error
+
+
+def build_dataloaders(runner: Runner, *names: str) -> None:
+    """Build the named data loaders now, so that a missing data root is the first thing said."""
+    for name in names:
+        loader = getattr(runner, f'_{name}_dataloader')
+        if not isinstance(loader, dict):
+            continue
+        try:
+            setattr(runner, f'_{name}_dataloader', runner.build_dataloader(loader))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise UserError(f'{name} data: {_one_line(error)}') from error
+
+
+def check_checkpoint(model: torch.nn.Module, path: str | Path, whole: bool) -> None:
+    """Raise where the weights of a checkpoint do not fit ``model``.
+
+    Args:
+        model: The model, wrapped or not.
+        path: The checkpoint file; an address (with ``://``) is left to mmengine.
+        whole: Whether every weight of the model must be there, as for a test; else those that are
+            there must fit in shape, and at least one must, as for fine-tuning.
+    """
+    if '://' in str(path):
+        return
+    if not Path(path).is_file():
+        raise UserError(f'checkpoint not found: {path}')
+    try:
+        content = torch.load(path, map_location='cpu', weights_only=True)
+    except Exception as error:  # a torn zip, another format, refused code: torch raises many kinds
+        raise UserError(f'checkpoint {path} cannot be read: {_one_line(error)}') from error
+    weights = content.get('state_dict', content) if isinstance(content, dict) else {}
+    weights = {name.removeprefix('module.'): value for name, value in weights.items()}
+    wanted = getattr(model, 'module', model).state_dict()
+    reshaped = [n for n in wanted if n in weights and weights[n].shape != wanted[n].shape]
+    missing = [n for n in wanted if n not in weights]
+    if reshaped:
+        name = reshaped[0]
+        raise UserError(
+            f'checkpoint {path} does not fit: {name} is {tuple(weights[name].shape)} there and '
+            f'{tuple(wanted[name].shape)} in the model ({len(reshaped)} such weights)'
+        )
+    if len(missing) == len(wanted) or (whole and missing):
+        raise UserError(
+            f'checkpoint {path} does not fit: it lacks {len(missing)} of {len(wanted)} weights of '
+            f'the model, first {missing[0]}'
+        )
+
+
+def _one_line(error: BaseException) -> str:
+    text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
+    return ' '.join(str(text).split()) or type(error).__name__

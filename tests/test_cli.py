@@ -1,0 +1,49 @@
+"""Bad input is one line and exit code 2; a bug keeps its trace."""
+
+from collections.abc import Callable
+
+import pytest
+
+from hetpose import cli
+from hetpose.errors import UserError, unknown_name
+
+
+def failing(error: BaseException) -> Callable[[], int]:
+    def main() -> int:
+        raise error
+
+    return main
+
+
+@pytest.mark.parametrize(('value', 'code'), [(None, 0), (0, 0), (1, 1)])
+def test_the_value_is_the_exit_code(value: int | None, code: int) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.run(lambda: value)
+    assert stop.value.code == code
+
+
+def test_a_user_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.run(failing(UserError('no such file: a.jpg')))
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == 'error: no such file: a.jpg\n'
+
+
+def test_debug_shows_the_trace(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('HETPOSE_DEBUG', '1')
+    with pytest.raises(SystemExit):
+        cli.run(failing(UserError('x')))
+    assert 'Traceback' in capsys.readouterr().err
+
+
+def test_a_bug_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        cli.run(failing(ZeroDivisionError()))
+
+
+def test_an_unknown_name_shows_the_known_ones() -> None:
+    assert str(unknown_name('method', 'nl', ['nll', 'mse'])) == (
+        "unknown method 'nl'; known: mse, nll"
+    )
