@@ -1,4 +1,5 @@
 """What the package claims about speed and memory, measured.
 
-One module per subcommand of ``tools/benchmark.py``. A module has ``DESCRIPTION`` (one line) and ``run(quick: bool = False) -> list[Row]``.
+One module per subcommand of ``tools/benchmark.py``, with ``DESCRIPTION`` (one line) and
+``run(quick: bool = False) -> list[Row]``.
 """
