@@ -1,0 +1,301 @@
+"""Gaussians with full covariance: likelihood, divergence, conditioning, sampling, recalibration.
+
+Every `mask` is (..., d), True = present; a missing dimension is marginalised out, exactly.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from hetpose.ops.spd import cholesky_log_determinant, mask_matrix, safe_cholesky
+from hetpose.ops.validation import (
+    check_broadcastable,
+    check_mask,
+    check_not_negative,
+    check_square,
+    check_vector,
+    full_precision,
+    shape_of,
+)
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+def _cholesky(
+    covariance: Tensor | None, mask: Tensor | None, scale_tril: Tensor | None = None
+) -> Tensor:
+    """Cholesky factor of the (masked) covariance, from whichever of the two was given."""
+    if (covariance is None) == (scale_tril is None):
+        raise ValueError('covariance, scale_tril: expected exactly one of them')
+    if covariance is not None:
+        if mask is not None:
+            covariance = mask_matrix(covariance, mask)
+        return safe_cholesky(covariance)
+    assert scale_tril is not None
+    dim = check_square(scale_tril, 'scale_tril')
+    if mask is None:
+        return scale_tril
+    check_mask(mask, dim)
+    # Rows of a factor are a factor of the marginal, but no longer triangular: factor again.
+    rows = torch.where(mask[..., None], scale_tril, 0.0)
+    return safe_cholesky(rows @ rows.mT + torch.diag_embed((~mask).to(rows.dtype)), 'scale_tril')
+
+
+def _masked_residual(residual: Tensor, dim: int, mask: Tensor | None, name: str) -> Tensor:
+    check_vector(residual, dim, name)
+    if mask is None:
+        return residual
+    check_mask(mask, dim)
+    return torch.where(mask, residual, 0.0)
+
+
+def _count(mask: Tensor | None, dim: int) -> int | Tensor:
+    return dim if mask is None else mask.sum(-1)
+
+
+def _whiten(scale_tril: Tensor, residual: Tensor) -> Tensor:
+    """L^-1 r. Shapes: scale_tril (..., d, d), residual (..., d) -> (..., d)."""
+    check_broadcastable(residual=residual.shape[:-1], covariance=scale_tril.shape[:-2])
+    extra = residual.ndim + 1 - scale_tril.ndim
+    if extra <= 0:
+        return torch.linalg.solve_triangular(scale_tril, residual[..., None], upper=False)[..., 0]
+    # Leading dimensions that only the residual has become columns: no copies of the factor.
+    columns = residual.flatten(0, extra - 1).movedim(0, -1)
+    solved = torch.linalg.solve_triangular(scale_tril, columns, upper=False)
+    return solved.movedim(-1, 0).unflatten(0, residual.shape[:extra])
+
+
+@full_precision
+def mahalanobis_squared(
+    residual: Tensor,
+    covariance: Tensor | None = None,
+    mask: Tensor | None = None,
+    *,
+    scale_tril: Tensor | None = None,
+) -> Tensor:
+    """rᵀ Σ^-1 r.
+
+    Shapes: residual (..., d), covariance or its Cholesky factor scale_tril (..., d, d) -> (...).
+    """
+    factor = _cholesky(covariance, mask, scale_tril)
+    residual = _masked_residual(residual, factor.shape[-1], mask, 'residual')
+    return _whiten(factor, residual).square().sum(-1)
+
+
+@full_precision
+def negative_log_likelihood(
+    residual: Tensor,
+    covariance: Tensor | None = None,
+    mask: Tensor | None = None,
+    *,
+    scale_tril: Tensor | None = None,
+) -> Tensor:
+    """½(d log 2π + log|Σ| + rᵀ Σ^-1 r), d the number of dimensions present.
+
+    Shapes: residual (..., d), covariance or its Cholesky factor scale_tril (..., d, d) -> (...).
+    """
+    factor = _cholesky(covariance, mask, scale_tril)
+    dim = factor.shape[-1]
+    residual = _masked_residual(residual, dim, mask, 'residual')
+    distance = _whiten(factor, residual).square().sum(-1)
+    return (_count(mask, dim) * LOG_2PI + cholesky_log_determinant(factor) + distance) / 2
+
+
+def _divergence_parts(
+    residual: Tensor, covariance_p: Tensor, covariance_q: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Tr(Λq Σp), rᵀ Λq r and log|Σq| - log|Σp|, each (...)."""
+    factor_p = _cholesky(covariance_p, mask)
+    factor_q = _cholesky(covariance_q, mask)
+    residual = _masked_residual(residual, factor_q.shape[-1], mask, 'residual')
+    check_broadcastable(residual=residual.shape[:-1], p=factor_p.shape[:-2], q=factor_q.shape[:-2])
+    ratio = torch.linalg.solve_triangular(factor_q, factor_p, upper=False)
+    trace = ratio.square().sum((-2, -1))
+    distance = _whiten(factor_q, residual).square().sum(-1)
+    # The ratio's own diagonal cancels exactly at p = q, where two log-determinants only nearly do.
+    return trace, distance, -cholesky_log_determinant(ratio)
+
+
+@full_precision
+def kl_divergence(
+    mean_p: Tensor,
+    covariance_p: Tensor,
+    mean_q: Tensor,
+    covariance_q: Tensor,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """KL(p ‖ q) = ½[Tr(Λq Σp) + rᵀΛq r - d + log|Σq| - log|Σp|], r the difference of the means.
+
+    Shapes: means (..., d), covariances (..., d, d) -> (...).
+    """
+    dim = check_square(covariance_p, 'covariance_p')
+    if check_square(covariance_q, 'covariance_q') != dim:
+        raise ValueError(
+            f'covariance_q: expected (..., {dim}, {dim}), got {shape_of(covariance_q)}'
+        )
+    check_vector(mean_p, dim, 'mean_p')
+    check_vector(mean_q, dim, 'mean_q')
+    trace, distance, log_ratio = _divergence_parts(
+        mean_p - mean_q, covariance_p, covariance_q, mask
+    )
+    # Masked dimensions add 1 each to the trace: subtract all of d, not the number present.
+    return (trace - dim + distance + log_ratio) / 2
+
+
+@full_precision
+def calibrated_kl(
+    residual: Tensor, covariance: Tensor, target_covariance: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """½[(Tr(ΛΣ̃) + rᵀΛr)/2 - d + log|Σ| - log|Σ̃|]: the optimum is the average of Σ̃ and rrᵀ.
+
+    Shapes: residual (..., d), covariance and target_covariance (..., d, d) -> (...).
+    """
+    dim = check_square(covariance, 'covariance')
+    if check_square(target_covariance, 'target_covariance') != dim:
+        raise ValueError(
+            f'target_covariance: expected (..., {dim}, {dim}), got {shape_of(target_covariance)}'
+        )
+    trace, distance, log_ratio = _divergence_parts(residual, target_covariance, covariance, mask)
+    present = _count(mask, dim)
+    return ((trace - (dim - present) + distance) / 2 - present + log_ratio) / 2
+
+
+def _indices(index: Sequence[int] | Tensor, dim: int, name: str, device: torch.device) -> Tensor:
+    indices = torch.as_tensor(index, device=device)
+    if indices.dtype == torch.bool:
+        check_mask(indices, dim, name)
+        indices = indices.nonzero()[:, 0]
+    indices = indices.long()
+    if indices.ndim != 1:
+        raise ValueError(f'{name}: expected a list of dimensions, got shape {shape_of(indices)}')
+    if ((indices < 0) | (indices >= dim)).any() or indices.unique().numel() != indices.numel():
+        raise ValueError(
+            f'{name}: expected different numbers in 0..{dim - 1}, got {indices.tolist()}'
+        )
+    return indices
+
+
+@full_precision
+def condition(
+    mean: Tensor,
+    covariance: Tensor,
+    index: Sequence[int] | Tensor,
+    values: Tensor,
+    query: Sequence[int] | Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and covariance of y[query] given y[index] = values.
+
+    μq + Σqo Σoo^-1 (v - μo) and Σqq - Σqo Σoo^-1 Σoq; query defaults to the other dimensions, in order.
+
+    Shapes: mean (..., d), covariance (..., d, d), index (o,), values (..., o)
+    -> (..., q), (..., q, q).
+    """
+    dim = check_square(covariance, 'covariance')
+    check_vector(mean, dim, 'mean')
+    given = _indices(index, dim, 'index', covariance.device)
+    check_vector(values, given.numel(), 'values')
+    rest = torch.ones(dim, dtype=torch.bool, device=covariance.device)
+    rest[given] = False
+    wanted = _indices(rest if query is None else query, dim, 'query', covariance.device)
+    if not rest[wanted].all():
+        raise ValueError('query: holds a dimension that index already gives a value')
+    rows = covariance[..., given, :]
+    factor = safe_cholesky(rows[..., given])
+    whitened = torch.linalg.solve_triangular(factor, rows[..., wanted], upper=False)
+    shift = _whiten(factor, values - mean[..., given])
+    mean_rest = mean[..., wanted] + (whitened.mT @ shift[..., None])[..., 0]
+    covariance_rest = covariance[..., wanted, :][..., wanted] - whitened.mT @ whitened
+    return mean_rest, covariance_rest
+
+
+@full_precision
+def conditional_residual(
+    residual: Tensor, covariance: Tensor, block: int = 1, mask: Tensor | None = None
+) -> Tensor:
+    """y_B - E[y_B | all other y] = (Λ_BB)^-1 (Λr)_B for every block B at once; 0 where missing.
+
+    Shapes: residual (..., d), covariance (..., d, d) -> (..., d) for block 1,
+    else (..., d / block, block).
+    """
+    dim = check_square(covariance, 'covariance')
+    if block < 1 or dim % block:
+        raise ValueError(f'block: expected a divisor of {dim}, got {block}')
+    factor = _cholesky(covariance, mask)
+    residual = _masked_residual(residual, dim, mask, 'residual')
+    check_broadcastable(residual=residual.shape[:-1], covariance=factor.shape[:-2])
+    precision = torch.cholesky_inverse(factor)
+    # Λr from the factor, not from the inverse: the two triangular solves are the more accurate.
+    weighted = torch.cholesky_solve(residual[..., None], factor)[..., 0]
+    if block == 1:
+        return weighted / precision.diagonal(dim1=-2, dim2=-1)
+    blocks = precision.unflatten(-1, (-1, block)).unflatten(-3, (-1, block))
+    blocks = blocks.diagonal(dim1=-4, dim2=-2).movedim(-1, -3)
+    weighted = weighted.unflatten(-1, (-1, block))
+    return torch.cholesky_solve(weighted[..., None], safe_cholesky(blocks))[..., 0]
+
+
+@full_precision
+def tac(
+    residual: Tensor, covariance: Tensor, block: int = 1, mask: Tensor | None = None
+) -> Tensor:
+    """Mean length of the conditional residuals of the blocks present (0 if none is).
+
+    Shapes: residual (..., d), covariance (..., d, d) -> (...).
+    """
+    conditional = conditional_residual(residual, covariance, block, mask)
+    length = conditional.abs() if block == 1 else torch.linalg.vector_norm(conditional, dim=-1)
+    if mask is None:
+        return length.mean(-1)
+    present = mask.unflatten(-1, (-1, block)).any(-1).sum(-1)
+    return length.sum(-1) / present.clamp(min=1)
+
+
+@full_precision
+def sample(
+    mean: Tensor, covariance: Tensor, count: int, generator: torch.Generator | None = None
+) -> Tensor:
+    """Draws μ + Lε. Shapes: mean (..., d), covariance (..., d, d) -> (count, ..., d)."""
+    dim = check_square(covariance, 'covariance')
+    check_vector(mean, dim, 'mean')
+    if count < 0:
+        raise ValueError(f'count: expected >= 0, got {count}')
+    batch = check_broadcastable(mean=mean.shape[:-1], covariance=covariance.shape[:-2])
+    factor = safe_cholesky(covariance)
+    noise = torch.randn(
+        count, *batch, dim, dtype=factor.dtype, device=factor.device, generator=generator
+    )
+    return mean + torch.einsum('...ij,n...j->n...i', factor, noise)
+
+
+def _per_dimension(value: float | Tensor, dim: int, name: str, like: Tensor) -> Tensor:
+    tensor = torch.as_tensor(value, dtype=like.dtype, device=like.device)
+    check_not_negative(tensor, name)
+    if tensor.ndim == 0 or tensor.shape[-1] in (1, dim):
+        return tensor
+    if 2 * tensor.shape[-1] != dim:
+        raise ValueError(
+            f'{name}: expected a scalar, ({dim},) or one per joint ({dim // 2},), '
+            f'got {shape_of(tensor)}'
+        )
+    return tensor.repeat_interleave(2, dim=-1)
+
+
+@full_precision
+def recalibrate(covariance: Tensor, alpha: float | Tensor, beta: float | Tensor = 0.0) -> Tensor:
+    """αΣ + βI; per dimension or per joint D^½ Σ D^½ + diag(β) with D = diag(α).
+
+    Shapes: covariance (..., d, d), alpha and beta scalar, (d,) or (d / 2,) -> (..., d, d).
+    """
+    dim = check_square(covariance, 'covariance')
+    scale = _per_dimension(alpha, dim, 'alpha', covariance)
+    shift = _per_dimension(beta, dim, 'beta', covariance)
+    if scale.ndim == 0:
+        scaled = scale * covariance
+    else:
+        root = scale.sqrt()
+        scaled = root[..., :, None] * covariance * root[..., None, :]
+    if shift.ndim == 0:
+        shift = shift[None]
+    return scaled + torch.diag_embed(shift.expand(*shift.shape[:-1], dim))

@@ -1,0 +1,182 @@
+"""Symmetric positive definite matrices (..., d, d): factor, solve, square root, floor, mask."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hetpose.ops.validation import (
+    SYMMETRY_TOLERANCE,
+    check_mask,
+    check_not_negative,
+    check_square,
+    first_item,
+    full_precision,
+    refuse_bad_items,
+    shape_of,
+    symmetric_items,
+)
+
+# Jitter is relative to an item's mean variance, so that it means the same at every scale.
+JITTER = {torch.float32: 1e-6, torch.float64: 1e-12}
+JITTER_GROWTH = 10.0
+JITTER_STEPS = 3
+
+
+class NotPositiveDefiniteError(ValueError):
+    """A matrix that should be positive definite is not, beyond what rounding explains."""
+
+    def __init__(self, name: str, index: tuple[int, ...], item: str, eigenvalue: float) -> None:
+        super().__init__(
+            f'{name}: {item} is not positive definite (smallest eigenvalue {eigenvalue:.3g}); '
+            'raise the variance floor, or check how it was computed'
+        )
+        self.name = name
+        self.index = index
+        self.eigenvalue = eigenvalue
+
+
+@full_precision
+def safe_cholesky(matrix: Tensor, name: str = 'covariance') -> Tensor:
+    """Lower Cholesky factor; items that fail, and only they, are tried again with jitter.
+
+    L Lᵀ = M, or M + jitter·mean(diag M)·I. Raises NotPositiveDefiniteError if that fails too.
+
+    Shapes: matrix (..., d, d) -> (..., d, d).
+    """
+    check_square(matrix, name)
+    factor, info = torch.linalg.cholesky_ex(matrix)
+    failed = (info != 0) | ~symmetric_items(matrix.detach())
+    if not failed.any():
+        return factor
+    refuse_bad_items(matrix.detach(), name)
+    return _jittered_cholesky(matrix, failed, name)
+
+
+def _jittered_cholesky(matrix: Tensor, failed: Tensor, name: str) -> Tensor:
+    variance = matrix.detach().diagonal(dim1=-2, dim2=-1).mean(-1).clamp(min=0)
+    jitter = JITTER[matrix.dtype]
+    for _ in range(JITTER_STEPS):
+        lift = torch.where(failed, jitter * variance, 0.0)
+        factor, info = torch.linalg.cholesky_ex(_add_to_diagonal(matrix, lift[..., None]))
+        if not info.any():
+            return factor
+        # Only the items that fail again get more: the others keep what they passed with.
+        variance = torch.where(info != 0, variance * JITTER_GROWTH, variance)
+    index, item = first_item(info != 0)
+    eigenvalue = torch.linalg.eigvalsh(matrix.detach()[index].double())[0].item()
+    raise NotPositiveDefiniteError(name, index, item, eigenvalue)
+
+
+def _add_to_diagonal(matrix: Tensor, value: Tensor) -> Tensor:
+    return matrix + torch.diag_embed(value.expand(matrix.shape[:-1]))
+
+
+@full_precision
+def log_determinant(matrix: Tensor, name: str = 'covariance') -> Tensor:
+    """log|M| from the Cholesky factor. Shapes: matrix (..., d, d) -> (...)."""
+    return cholesky_log_determinant(safe_cholesky(matrix, name))
+
+
+def cholesky_log_determinant(scale_tril: Tensor) -> Tensor:
+    """log|L Lᵀ| = 2 Σ log L_ii. Shapes: scale_tril (..., d, d) -> (...)."""
+    return 2 * scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+@full_precision
+def solve(matrix: Tensor, rhs: Tensor, name: str = 'covariance') -> Tensor:
+    """M^-1 B by Cholesky. Shapes: matrix (..., d, d), rhs (..., d, k) -> (..., d, k)."""
+    dim = check_square(matrix, name)
+    if rhs.ndim < 2 or rhs.shape[-2] != dim:
+        raise ValueError(f'rhs: expected shape (..., {dim}, k), got {shape_of(rhs)}')
+    return torch.cholesky_solve(rhs, safe_cholesky(matrix, name))
+
+
+class _Lyapunov(torch.autograd.Function):
+    """X with S X + X S = G for symmetric S = V diag(s) Vᵀ and symmetric G."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, root: Tensor, gradient: Tensor, values: Tensor, vectors: Tensor
+    ) -> Tensor:
+        total = values[..., :, None] + values[..., None, :]
+        # Within the null space the root has no derivative: zero there, rather than infinite.
+        noise = (total.shape[-1] * torch.finfo(total.dtype).eps) ** 0.5 * values[..., -1:, None]
+        weight = torch.where(total > noise, 1 / total, 0.0)
+        solution = vectors @ (weight * (vectors.mT @ gradient @ vectors)) @ vectors.mT
+        ctx.save_for_backward(root, solution, values, vectors)
+        return solution
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        root, solution, values, vectors = ctx.saved_tensors
+        (grad,) = grads
+        adjoint = _Lyapunov.apply(root, _symmetric(grad), values, vectors)
+        return -(adjoint @ solution + solution @ adjoint), adjoint, None, None
+
+
+class _SymmetricSqrt(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, values: Tensor, vectors: Tensor) -> Tensor:  # type: ignore[override]
+        root = (vectors * values[..., None, :]) @ vectors.mT
+        ctx.save_for_backward(root, values, vectors)
+        return root
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        (grad,) = grads
+        root, values, vectors = ctx.saved_tensors
+        return _Lyapunov.apply(root, _symmetric(grad), values, vectors), None, None
+
+
+def _symmetric(matrix: Tensor) -> Tensor:
+    return (matrix + matrix.mT) / 2
+
+
+@full_precision
+def symmetric_sqrt(matrix: Tensor, name: str = 'matrix') -> Tensor:
+    """The symmetric root S of a positive semidefinite matrix, S S = M.
+
+    Forward by eigh with eigenvalues clamped at 0; the gradient solves S X + X S = G, which
+    divides by no eigengap and so is finite at repeated eigenvalues.
+
+    Shapes: matrix (..., d, d) -> (..., d, d).
+    """
+    check_square(matrix, name)
+    if not symmetric_items(matrix.detach()).all():
+        refuse_bad_items(matrix.detach(), name)
+    matrix = _symmetric(matrix)
+    with torch.no_grad():
+        values, vectors = torch.linalg.eigh(matrix)
+    if matrix.numel():
+        negative = values[..., 0] < -SYMMETRY_TOLERANCE[matrix.dtype] * values.abs().amax(-1)
+        if negative.any():
+            index, item = first_item(negative)
+            raise NotPositiveDefiniteError(name, index, item, values[index][0].item())
+    return _SymmetricSqrt.apply(matrix, values.clamp(min=0).sqrt(), vectors)
+
+
+@full_precision
+def add_floor(matrix: Tensor, floor: float | Tensor) -> Tensor:
+    """M + floor·I, or M + diag(floor). Shapes: matrix (..., d, d), floor scalar or (..., d)."""
+    dim = check_square(matrix, 'matrix')
+    check_not_negative(floor, 'floor')
+    if isinstance(floor, Tensor) and floor.ndim:
+        if floor.shape[-1] not in (1, dim):
+            raise ValueError(f'floor: expected a scalar or (..., {dim}), got {shape_of(floor)}')
+        return matrix + torch.diag_embed(floor.expand(*floor.shape[:-1], dim))
+    return matrix + floor * torch.eye(dim, dtype=matrix.dtype, device=matrix.device)
+
+
+@full_precision
+def mask_matrix(matrix: Tensor, mask: Tensor) -> Tensor:
+    """Identity in the rows and columns of missing dimensions.
+
+    log|M| and, with r = 0 there, rᵀM^-1r are then those of the marginal.
+
+    Shapes: matrix (..., d, d), mask (..., d) True = present -> (..., d, d).
+    """
+    dim = check_square(matrix, 'matrix')
+    check_mask(mask, dim)
+    identity = torch.eye(dim, dtype=matrix.dtype, device=matrix.device)
+    return torch.where(mask[..., :, None] & mask[..., None, :], matrix, identity)
