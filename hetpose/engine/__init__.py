@@ -1,1 +1,5 @@
 """Hooks and launch logic."""
+
+from hetpose.engine import hooks
+
+__all__ = ['hooks']

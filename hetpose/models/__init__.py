@@ -1,1 +1,5 @@
 """Heads, regressors, covariance parameterisations and objectives."""
+
+from hetpose.models import covariance, losses
+
+__all__ = ['covariance', 'losses']

@@ -1,1 +1,5 @@
 """Runner hooks."""
+
+from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook
+
+__all__ = ['ObjectiveSwitchHook']

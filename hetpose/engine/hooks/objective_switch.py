@@ -1,0 +1,80 @@
+"""Change the objective, the covariance and the learning rate at given epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mmengine.hooks import Hook
+from mmengine.model import is_model_wrapper
+from mmengine.runner import BaseLoop
+from mmpose.registry import HOOKS
+from torch import nn
+
+PHASE_KEY = 'objective_phase'
+
+
+def find_switchable(model: nn.Module) -> nn.Module:
+    """The part of a model that has ``switch``: the model itself or its head."""
+    if is_model_wrapper(model):
+        model = model.module
+    for part in (model, getattr(model, 'head', None)):
+        if part is not None and hasattr(part, 'switch'):
+            return part
+    raise TypeError(f'{type(model).__name__} has no switch() method, nor has its head')
+
+
+@HOOKS.register_module()
+class ObjectiveSwitchHook(Hook):
+    """Call ``switch(objective=..., covariance=...)`` of the model when an epoch is reached.
+
+    A switch is in force from its epoch on, so a run resumed past it, or a checkpoint tested, is in
+    the right phase. The learning rate is set when the switch happens in training, not when it is
+    restored: the optimiser's state then holds it.
+
+    Args:
+        switches: dicts with ``epoch`` (0-based: the first epoch in the new phase) and any of
+            ``objective``, ``covariance`` (configs; left out or None = unchanged) and ``lr``.
+    """
+
+    priority = 'VERY_HIGH'
+    allowed = {'epoch', 'objective', 'covariance', 'lr'}
+
+    def __init__(self, switches: Sequence[dict[str, Any]]) -> None:
+        for switch in switches:
+            unknown = set(switch) - self.allowed
+            if unknown or 'epoch' not in switch:
+                raise ValueError(
+                    f'a switch needs epoch and may have {sorted(self.allowed)}, got {dict(switch)}'
+                )
+        self.switches = sorted(
+            (dict(switch) for switch in switches), key=lambda switch: switch['epoch']
+        )
+        self.phase = 0
+
+    def after_load_checkpoint(self, runner, checkpoint: dict) -> None:
+        """Bring the model into the checkpoint's phase before its weights are loaded.
+
+        Weights that only start a new run (``load_from`` without ``resume``) start in the first
+        phase.
+        """
+        starts_training = isinstance(runner._train_loop, BaseLoop) and not runner._resume
+        epochs_done = checkpoint.get('meta', {}).get('epoch')
+        if epochs_done and not starts_training:
+            self._advance(runner, epochs_done - 1, set_lr=False)
+
+    def before_train_epoch(self, runner) -> None:
+        """Advance to the phase of this epoch."""
+        self._advance(runner, runner.epoch, set_lr=True)
+
+    def _advance(self, runner, epoch: int, set_lr: bool) -> None:
+        while self.phase < len(self.switches) and epoch >= self.switches[self.phase]['epoch']:
+            switch = self.switches[self.phase]
+            part = find_switchable(runner.model)
+            part.switch(objective=switch.get('objective'), covariance=switch.get('covariance'))
+            if set_lr and switch.get('lr') is not None:
+                for group in runner.optim_wrapper.param_groups:
+                    group['lr'] = switch['lr']
+            self.phase += 1
+            runner.logger.info(f'epoch {epoch}: objective phase {self.phase}: {switch}')
+        runner.message_hub.update_info(PHASE_KEY, self.phase)

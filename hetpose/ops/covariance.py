@@ -1,0 +1,101 @@
+"""One covariance matrix and the views that objectives read from it.
+
+Axes: d targets, m columns of a factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from hetpose.ops.spd import safe_cholesky, symmetric_sqrt
+
+View = Tensor | Callable[[], Tensor]
+
+
+class Covariance:
+    """Lazily derived views of one Σ: each is computed when first read, from whatever the maker
+    gave.
+
+    A view is given as a tensor or as a function that returns it, so that a maker can name a cheap
+    route that may never be taken. At least one of ``matrix``, ``factor`` and ``scale_tril`` is
+    needed, because they determine Σ.
+
+    Args:
+        matrix: Σ, (..., d, d).
+        factor: F with F Fᵀ = Σ, (..., d, m), rectangular allowed.
+        root: what the Wasserstein bound compares with the symmetric root of a target, (..., d, d).
+            It may leave out a constant variance floor, which shifts that bound by a constant only.
+        scale_tril: lower Cholesky factor, (..., d, d).
+        variances: diagonal of Σ, (..., d).
+    """
+
+    def __init__(
+        self,
+        *,
+        matrix: View | None = None,
+        factor: View | None = None,
+        root: View | None = None,
+        scale_tril: View | None = None,
+        variances: View | None = None,
+    ) -> None:
+        if matrix is None and factor is None and scale_tril is None:
+            raise ValueError('give one of matrix, factor and scale_tril')
+        given: dict[str, View | None] = {
+            'matrix': matrix,
+            'factor': factor,
+            'root': root,
+            'scale_tril': scale_tril,
+            'variances': variances,
+        }
+        self._views = {name: view for name, view in given.items() if view is not None}
+
+    def _view(self, name: str, derive: Callable[[], Tensor]) -> Tensor:
+        view = self._views.get(name, derive)
+        value = view if isinstance(view, Tensor) else view()
+        self._views[name] = value
+        return value
+
+    @property
+    def matrix(self) -> Tensor:
+        """Σ, (..., d, d)."""
+        return self._view('matrix', self._matrix_from_factor)
+
+    @property
+    def factor(self) -> Tensor:
+        """F with F Fᵀ = Σ, (..., d, m)."""
+        return self._view('factor', lambda: self.scale_tril)
+
+    @property
+    def root(self) -> Tensor:
+        """The predicted root, else the symmetric root Σ^½, (..., d, d)."""
+        return self._view('root', lambda: symmetric_sqrt(self.matrix))
+
+    @property
+    def scale_tril(self) -> Tensor:
+        """Lower L with L Lᵀ = Σ, (..., d, d)."""
+        return self._view('scale_tril', lambda: safe_cholesky(self.matrix))
+
+    @property
+    def variances(self) -> Tensor:
+        """diag Σ, (..., d)."""
+        return self._view('variances', self._variances_from_factor)
+
+    def detach(self) -> Covariance:
+        """The same Σ without gradient."""
+        view = 'factor' if 'factor' in self._views and 'matrix' not in self._views else 'matrix'
+        value = getattr(self, view).detach()
+        return Covariance(matrix=value) if view == 'matrix' else Covariance(factor=value)
+
+    def _matrix_from_factor(self) -> Tensor:
+        name = 'factor' if 'factor' in self._views else 'scale_tril'
+        factor = getattr(self, name)
+        return factor @ factor.mT
+
+    def _variances_from_factor(self) -> Tensor:
+        if 'matrix' in self._views:
+            return torch.diagonal(self.matrix, dim1=-2, dim2=-1)
+        name = 'factor' if 'factor' in self._views else 'scale_tril'
+        return getattr(self, name).square().sum(-1)
