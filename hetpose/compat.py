@@ -104,7 +104,7 @@ def patch_checkpoint_loading() -> None:
         return
     import numpy as np
     from mmengine.logging.history_buffer import HistoryBuffer
-    from numpy.core.multiarray import _reconstruct, scalar
+    from numpy.core.multiarray import _reconstruct, scalar  # type: ignore[attr-defined]
 
     allowed: list[Any] = [
         HistoryBuffer,

@@ -15,35 +15,41 @@ from typing import Any
 import torch
 from mmengine.config import Config, ConfigDict
 from mmengine.dist import is_distributed
-from mmengine.registry import RUNNERS, DefaultScope
+from mmengine.registry import RUNNERS, Registry, init_default_scope
 from mmengine.runner import Runner
 from mmpose.registry import (
     DATA_SAMPLERS,
     DATASETS,
     HOOKS,
+    KEYPOINT_CODECS,
+    LOOPS,
     METRICS,
     MODELS,
     OPTIM_WRAPPERS,
     OPTIMIZERS,
     PARAM_SCHEDULERS,
     TRANSFORMS,
+    VISUALIZERS,
 )
 
 from hetpose.errors import UserError
 
-# Registries in which a config's `type` may be found when an option names a key that the config
-# does not hold.
-_REGISTRIES = (
-    MODELS,
-    DATASETS,
-    TRANSFORMS,
-    HOOKS,
-    METRICS,
-    OPTIM_WRAPPERS,
-    OPTIMIZERS,
-    PARAM_SCHEDULERS,
-    DATA_SAMPLERS,
-)
+# Registries in which a config's `type` may be found, each with the keys that are taken out of the
+# dict before it reaches the constructor.
+_REGISTRIES: dict[Registry, frozenset[str]] = {
+    MODELS: frozenset({'requires_grad'}),  # of norm layers
+    DATASETS: frozenset(),
+    TRANSFORMS: frozenset(),
+    KEYPOINT_CODECS: frozenset(),
+    HOOKS: frozenset({'priority'}),
+    METRICS: frozenset(),
+    OPTIM_WRAPPERS: frozenset({'optimizer', 'paramwise_cfg', 'constructor'}),
+    OPTIMIZERS: frozenset(),
+    PARAM_SCHEDULERS: frozenset({'convert_to_iter_based'}),
+    DATA_SAMPLERS: frozenset(),
+    LOOPS: frozenset({'by_epoch'}),
+    VISUALIZERS: frozenset(),
+}
 _RUNNER_KEYS = frozenset(inspect.signature(Runner.__init__).parameters) - {'self', 'cfg'}
 # Read from the config by mmengine's Runner or by mmpose's tools, beside the arguments of the
 # Runner.
@@ -51,7 +57,10 @@ _EXTRA_KEYS = frozenset({'model_wrapper_cfg', 'sync_bn', 'find_unused_parameters
 
 
 def load_config(path: str | Path, options: dict[str, Any] | None = None) -> Config:
-    """Read a config file and merge ``--cfg-options`` into it; an unknown key is an error."""
+    """Read a config file and merge ``--cfg-options`` into it; an unknown key is an error.
+
+    It also makes the default scope of the config the one in which names are looked up from now.
+    """
     if not Path(path).is_file():
         raise UserError(f'config not found: {path}')
     try:
@@ -60,16 +69,20 @@ def load_config(path: str | Path, options: dict[str, Any] | None = None) -> Conf
         raise UserError(f'config {path}: {_one_line(error)}') from error
     except (SyntaxError, NameError, TypeError, AttributeError, ImportError) as error:
         raise UserError(f'config {path} cannot be read: {_one_line(error)}') from error
+    init_default_scope(config.get('default_scope', 'mmpose'))
     for key in options or {}:
         _check_option(config, key)
     config.merge_from_dict(options or {})
+    try:
+        check_config(config._cfg_dict)
+    except UserError as error:
+        raise UserError(f'config {path}: {error}') from None
     return config
 
 
 def _check_option(config: Config, option: str) -> None:
     """Raise where ``option`` (a dotted key) neither exists nor could be read by anything."""
     node: Any = config._cfg_dict
-    known: set[str] = set(node) | _RUNNER_KEYS | _EXTRA_KEYS
     parts = option.split('.')
     for depth, part in enumerate(parts):
         if isinstance(node, list | tuple):
@@ -79,15 +92,13 @@ def _check_option(config: Config, option: str) -> None:
                 )
             node = node[int(part)]
         elif isinstance(node, dict):
-            known = known if depth == 0 else set(node) | _arguments(node)
+            known = set(node) | (
+                _RUNNER_KEYS | _EXTRA_KEYS if depth == 0 else _arguments(node) or set()
+            )
             if part not in known:
-                near = difflib.get_close_matches(part, sorted(known), n=1)
-                hint = (
-                    f'; did you mean {near[0]!r}?'
-                    if near
-                    else f'; known here: {", ".join(sorted(known))}'
+                raise UserError(
+                    f'--cfg-options {option}: unknown key {part!r}{_hint(part, known)}'
                 )
-                raise UserError(f'--cfg-options {option}: unknown key {part!r}{hint}')
             node = node.get(part)
         elif node is None:
             return  # a key that the class takes and the config leaves out
@@ -97,25 +108,49 @@ def _check_option(config: Config, option: str) -> None:
             )
 
 
-def _arguments(node: ConfigDict) -> set[str]:
-    """The names that the constructor of ``node['type']`` takes."""
-    kind = node.get('type')
+def _arguments(node: ConfigDict) -> set[str] | None:
+    """The keys that ``node['type']`` takes; None where that cannot be told."""
+    kind, extra = node.get('type'), frozenset[str]()
     if isinstance(kind, str):
-        found = (registry.get(kind) for registry in _REGISTRIES)
-        kind = next((item for item in found if item is not None), None)
+        for registry, taken_out in _REGISTRIES.items():
+            found = registry.get(kind)
+            if found is not None:
+                kind, extra = found, taken_out
+                break
     if not inspect.isclass(kind):
-        return set()
-    names: set[str] = set()
+        return None
+    names = {'type', '_scope_', *extra}
     for base in kind.__mro__:
-        if '__init__' not in vars(base):
+        if '__init__' not in vars(base) or base is object:
             continue
-        parameters = inspect.signature(base.__init__).parameters.values()
+        parameters = inspect.signature(vars(base)['__init__']).parameters.values()
         names |= {
             p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
         }
         if not any(p.kind is p.VAR_KEYWORD for p in parameters):
-            break  # keyword arguments go no further up
-    return names - {'self'}
+            return names - {'self'}  # keyword arguments go no further up
+    return None
+
+
+def check_config(node: Any, where: str = '') -> None:
+    """Raise where a dict with a ``type`` holds a key that this type does not take."""
+    if isinstance(node, dict):
+        known = _arguments(node) if 'type' in node else None
+        for key in node:
+            if known is not None and key not in known:
+                raise UserError(f'{where}: {node["type"]} takes no {key!r}{_hint(key, known)}')
+        for key, value in node.items():
+            check_config(value, f'{where}.{key}' if where else str(key))
+    elif isinstance(node, list | tuple):
+        for index, value in enumerate(node):
+            check_config(value, f'{where}.{index}')
+
+
+def _hint(key: str, known: set[str]) -> str:
+    near = difflib.get_close_matches(key, sorted(known), n=1)
+    if near:
+        return f'; did you mean {near[0]!r}?'
+    return f'; known here: {", ".join(sorted(known - {"type", "_scope_"}))}'
 
 
 def use_work_dir(config: Config, work_dir: str | None, path: str | Path) -> None:
@@ -177,7 +212,6 @@ def use_visualization(config: Config, show_dir: str | None, interval: int = 1) -
 
 def build_runner(config: Config) -> Runner:
     """Build the Runner; what the registries or the data sets refuse becomes one line."""
-    DefaultScope.get_instance('hetpose-launch', scope_name=config.get('default_scope', 'mmpose'))
     try:
         if 'runner_type' in config:
             return RUNNERS.build(config)

@@ -1,0 +1,157 @@
+"""What a user can get wrong is named in one line before anything starts."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.config import Config
+
+from hetpose.engine import launch
+from hetpose.errors import UserError
+
+CONFIG = """
+default_scope = 'mmpose'
+custom_imports = dict(imports=['hetpose'])
+model = dict(
+    type='TopdownPoseEstimator',
+    backbone=dict(type='ResNet', depth=18),
+    head=dict(type='HeatmapHead', in_channels=512, out_channels=3,
+        decoder=dict(type='MSRAHeatmap', input_size=(64, 64), heatmap_size=(16, 16), sigma=2)))
+default_hooks = dict(checkpoint=dict(type='CheckpointHook', interval=1, priority='LOW'))
+optim_wrapper = dict(optimizer=dict(type='Adam', lr=1e-3))
+train_pipeline = [dict(type='LoadImage'), dict(type='GetBBoxCenterScale')]
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / 'config.py'
+    path.write_text(CONFIG)
+    return path
+
+
+@pytest.mark.parametrize(
+    ('option', 'message'),
+    [
+        ('modle.backbone.depth', "unknown key 'modle'; did you mean 'model'"),
+        ('model.backbone.dept', "unknown key 'dept'; did you mean 'depth'"),
+        ('model.head.decoder.colour', 'known here: .*sigma'),
+        ('train_pipeline.7.type', "'7' is no index of a list of 2"),
+        ('optim_wrapper.optimizer.lr.x', 'optim_wrapper.optimizer.lr is a value'),
+    ],
+)
+def test_an_unknown_option_is_named(path: Path, option: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        launch.load_config(path, {option: 1})
+
+
+@pytest.mark.parametrize(
+    'option',
+    ['model.backbone.depth', 'model.backbone.frozen_stages', 'resume', 'train_pipeline.1.padding'],
+)
+def test_what_the_config_or_the_class_knows_is_taken(path: Path, option: str) -> None:
+    config = launch.load_config(path, {option: 1})
+    *parents, last = option.split('.')
+    node = config
+    for part in parents:
+        node = node[int(part)] if part.isdigit() else node[part]
+    assert node[last] == 1
+
+
+def test_a_key_that_nothing_reads_is_an_error(path: Path) -> None:
+    path.write_text(CONFIG.replace('out_channels=3', 'out_channels=3, temprature=2'))
+    with pytest.raises(UserError, match=r"model.head: HeatmapHead takes no 'temprature'"):
+        launch.load_config(path)
+
+
+@pytest.mark.parametrize(
+    ('text', 'message'),
+    [('x = (', 'cannot be read'), ('x = y', 'cannot be read'), ("_base_ = ['no.py']", 'no.py')],
+)
+def test_a_broken_config_is_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / 'c.py').write_text(text)
+    with pytest.raises(UserError, match=rf'c\.py.*{message}'):
+        launch.load_config(tmp_path / 'c.py')
+
+
+def test_a_missing_config_is_named() -> None:
+    with pytest.raises(UserError, match=r'config not found: nowhere\.py'):
+        launch.load_config('nowhere.py')
+
+
+def test_work_dir_argument_then_config_then_name() -> None:
+    config = Config({})
+    launch.use_work_dir(config, None, 'a/b/leaf.py')
+    assert config.work_dir == os.path.join('work_dirs', 'leaf')  # noqa: PTH118
+    launch.use_work_dir(config, None, 'other.py')
+    assert config.work_dir.endswith('leaf')
+    launch.use_work_dir(config, 'mine', 'other.py')
+    assert config.work_dir == 'mine'
+
+
+class TestCheckpoint:
+    @pytest.fixture
+    def model(self) -> torch.nn.Module:
+        return torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+
+    def save(self, tmp_path: Path, state: dict) -> Path:
+        torch.save({'state_dict': state}, tmp_path / 'c.pth')
+        return tmp_path / 'c.pth'
+
+    def test_its_own_weights_fit(self, tmp_path: Path, model: torch.nn.Module) -> None:
+        launch.check_checkpoint(model, self.save(tmp_path, model.state_dict()), whole=True)
+
+    def test_another_shape_is_named(self, tmp_path: Path, model: torch.nn.Module) -> None:
+        state = {**model.state_dict(), '1.weight': torch.zeros(2, 3)}
+        with pytest.raises(UserError, match=r'1\.weight is \(2, 3\) there and \(1, 3\)'):
+            launch.check_checkpoint(model, self.save(tmp_path, state), whole=False)
+
+    def test_a_part_is_enough_for_fine_tuning_only(
+        self, tmp_path: Path, model: torch.nn.Module
+    ) -> None:
+        state = {k: v for k, v in model.state_dict().items() if k.startswith('0.')}
+        path = self.save(tmp_path, state)
+        launch.check_checkpoint(model, path, whole=False)
+        with pytest.raises(UserError, match='lacks 2 of 4 weights'):
+            launch.check_checkpoint(model, path, whole=True)
+
+    def test_another_model_fits_nothing(self, tmp_path: Path, model: torch.nn.Module) -> None:
+        with pytest.raises(UserError, match='lacks 4 of 4'):
+            launch.check_checkpoint(model, self.save(tmp_path, {'x': torch.ones(1)}), whole=False)
+
+    @pytest.mark.parametrize('content', [b'', b'not a checkpoint', b'PK\x03\x04half'])
+    def test_a_torn_file_is_named(
+        self, tmp_path: Path, model: torch.nn.Module, content: bytes
+    ) -> None:
+        (tmp_path / 'c.pth').write_bytes(content)
+        with pytest.raises(UserError, match=r'c\.pth cannot be read'):
+            launch.check_checkpoint(model, tmp_path / 'c.pth', whole=True)
+
+    def test_a_missing_file_is_named(self, model: torch.nn.Module) -> None:
+        with pytest.raises(UserError, match=r'checkpoint not found: no\.pth'):
+            launch.check_checkpoint(model, 'no.pth', whole=True)
+
+
+def test_cpu_processes_meet_over_gloo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, 'is_available', lambda: False)
+    config = Config({})
+    with pytest.raises(UserError, match='needs a GPU'):
+        launch.use_launcher(config, 'slurm')
+    for name in ('RANK', 'WORLD_SIZE', 'LOCAL_RANK'):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UserError, match='without RANK, WORLD_SIZE'):
+        launch.use_launcher(config, 'pytorch')
+    opened = []
+    monkeypatch.setattr(torch.distributed, 'init_process_group', opened.append)
+    for name in ('RANK', 'WORLD_SIZE', 'LOCAL_RANK'):
+        monkeypatch.setenv(name, '0')
+    launch.use_launcher(config, 'pytorch')
+    assert opened == ['gloo']
+    assert config.model_wrapper_cfg.device_ids is None
+
+
+def test_mixed_precision_on_a_cpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, 'is_available', lambda: False)
+    with pytest.raises(UserError, match='--amp needs a GPU'):
+        launch.use_amp(Config(dict(optim_wrapper=dict())))
