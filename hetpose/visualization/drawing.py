@@ -1,0 +1,207 @@
+"""Drawing on an image, in place: light lines on a dark halo, so that they show on any background.
+
+Images are RGB uint8 arrays (H, W, 3). Positions are pixels (x, y) with fractions; the
+first pixel has its middle at (0, 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from hetpose.visualization.geometry import ellipse_points
+from hetpose.visualization.palette import (
+    CENTRE,
+    HALO,
+    LEFT,
+    RIGHT,
+    SIDE_COLOURS,
+    TEXT,
+    link_side,
+)
+
+_SHIFT = 4  # cv2 takes fractions of a pixel as fixed-point integers with this many bits
+_FAR = float(1 << 20)  # positions beyond this overflow cv2's fixed-point arithmetic
+_FONT = cv2.FONT_HERSHEY_SIMPLEX
+_FONT_PIXELS = 22  # height of a capital in _FONT at scale 1
+
+Colour = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """Widths in pixels: of a line, of the halo that it lies on, and the radius of a joint."""
+
+    line: int
+    halo: int
+    radius: int
+
+    @classmethod
+    def for_image(cls, image: np.ndarray, scale: float = 1.0) -> Stroke:
+        """Widths that look alike on a thumbnail and on a poster."""
+        unit = scale * _side(image) / 400
+        line = max(1, round(unit))
+        halo = line + 2 * max(1, round(0.8 * unit))
+        return cls(line, halo, radius=max(1, round(2 * unit)))
+
+    @classmethod
+    def for_person(cls, image: np.ndarray, keypoints: np.ndarray, scale: float = 1.0) -> Stroke:
+        """Thinner, down to half, for a person who is small in the image; keypoints (K, 2)."""
+        finite = keypoints[np.isfinite(keypoints).all(-1)]
+        extent = float(np.ptp(finite, axis=0).max()) if len(finite) else 0.0
+        return cls.for_image(image, scale * float(np.clip(3 * extent / _side(image), 0.5, 1)))
+
+
+def _side(image: np.ndarray) -> float:
+    """Side of the square of the image's area, in pixels."""
+    return float(np.sqrt(image.shape[0] * image.shape[1]))
+
+
+def _fixed_point(points: np.ndarray) -> np.ndarray:
+    return np.round(np.clip(points, -_FAR, _FAR) * (1 << _SHIFT)).astype(np.int32)
+
+
+def draw_polyline(
+    image: np.ndarray, points: np.ndarray, colour: Colour, width: int, closed: bool = False
+) -> None:
+    """Draw a line through ``points`` (N, 2)."""
+    vertices = _fixed_point(points).reshape(1, -1, 2)
+    cv2.polylines(image, list(vertices), closed, colour, width, cv2.LINE_AA, _SHIFT)
+
+
+def draw_dot(image: np.ndarray, center: np.ndarray, colour: Colour, radius: float) -> None:
+    """Draw a filled circle."""
+    x, y = (int(value) for value in _fixed_point(center))
+    cv2.circle(image, (x, y), round(radius * (1 << _SHIFT)), colour, -1, cv2.LINE_AA, _SHIFT)
+
+
+def _tint(image: np.ndarray, ring: np.ndarray, colour: Colour, opacity: float = 0.2) -> None:
+    """Colour the inside of a closed line, so that an ellipse is not taken for a bone."""
+    height, width = image.shape[:2]
+    low = np.floor(ring.min(0)).clip(0, (width, height)).astype(int)
+    high = np.ceil(ring.max(0) + 1).clip(0, (width, height)).astype(int)
+    if (high <= low).any():
+        return
+    part = image[low[1] : high[1], low[0] : high[0]]
+    mask = np.zeros(part.shape[:2], np.uint8)
+    cv2.fillPoly(mask, [_fixed_point(ring - low)], (255,), cv2.LINE_8, _SHIFT)
+    inside = mask > 0
+    part[inside] = ((1 - opacity) * part[inside] + opacity * np.asarray(colour)).astype(np.uint8)
+
+
+def draw_ellipses(
+    image: np.ndarray,
+    centers: np.ndarray,
+    covariances: np.ndarray,
+    colours: Sequence[Colour],
+    coverage: float,
+    stroke: Stroke,
+) -> None:
+    """Draw the ellipse of a stated coverage around every centre.
+
+    Shapes: centers (N, 2), covariances (N, 2, 2).
+    """
+    if not len(centers):
+        return
+    rings = ellipse_points(centers, covariances, coverage)
+    for ring, colour in zip(rings, colours, strict=True):
+        _tint(image, ring, colour)
+    for ring in rings:
+        draw_polyline(image, ring, HALO, stroke.halo, closed=True)
+    for ring, colour in zip(rings, colours, strict=True):
+        draw_polyline(image, ring, colour, stroke.line, closed=True)
+
+
+def draw_skeleton(
+    image: np.ndarray,
+    keypoints: np.ndarray,
+    shown: np.ndarray,
+    sides: Sequence[str],
+    links: Sequence[Sequence[int]],
+    stroke: Stroke,
+) -> None:
+    """Draw the bones between shown joints, then the joints.
+
+    Shapes: keypoints (K, 2), shown (K,) bool.
+    """
+    bones = [(a, b) for a, b in links if shown[a] and shown[b]]
+    for a, b in bones:
+        draw_polyline(image, keypoints[[a, b]], HALO, stroke.halo)
+    for a, b in bones:
+        colour = SIDE_COLOURS[link_side(sides[a], sides[b])]
+        draw_polyline(image, keypoints[[a, b]], colour, stroke.line)
+    rim = (stroke.halo - stroke.line) / 2
+    for k in np.flatnonzero(shown):
+        draw_dot(image, keypoints[k], HALO, stroke.radius + rim)
+        draw_dot(image, keypoints[k], SIDE_COLOURS[sides[k]], stroke.radius)
+
+
+def draw_pose(
+    image: np.ndarray,
+    keypoints: np.ndarray,
+    sides: Sequence[str],
+    links: Sequence[Sequence[int]],
+    covariances: np.ndarray | None = None,
+    shown: np.ndarray | None = None,
+    coverage: float = 0.9,
+    stroke: Stroke | None = None,
+) -> None:
+    """Draw one person: ellipses of a stated coverage under the skeleton.
+
+    Joints that are not finite, or that ``shown`` leaves out, are not drawn.
+
+    Shapes: keypoints (K, 2), covariances (K, 2, 2), shown (K,) bool.
+    """
+    keypoints = np.asarray(keypoints, dtype=np.float64)
+    stroke = stroke or Stroke.for_person(image, keypoints)
+    shown = np.ones(len(keypoints), bool) if shown is None else np.asarray(shown, bool)
+    shown = shown & np.isfinite(keypoints).all(-1)
+    if covariances is not None:
+        covariances = np.asarray(covariances, dtype=np.float64)
+        chosen = np.flatnonzero(shown & np.isfinite(covariances).all((-2, -1)))
+        colours = [SIDE_COLOURS[sides[k]] for k in chosen]
+        draw_ellipses(image, keypoints[chosen], covariances[chosen], colours, coverage, stroke)
+    draw_skeleton(image, keypoints, shown, sides, links, stroke)
+
+
+def draw_text(
+    image: np.ndarray, text: str, position: tuple[int, int], height: float, colour: Colour = TEXT
+) -> int:
+    """Write text of a stated capital height, its baseline starting at ``position``.
+
+    Returns its width in pixels.
+    """
+    scale = height / _FONT_PIXELS
+    thickness = max(1, round(height / 9))
+    cv2.putText(image, text, position, _FONT, scale, HALO, 3 * thickness, cv2.LINE_AA)
+    cv2.putText(image, text, position, _FONT, scale, colour, thickness, cv2.LINE_AA)
+    return cv2.getTextSize(text, _FONT, scale, thickness)[0][0]
+
+
+def draw_legend(image: np.ndarray, title: str, sides: Sequence[str]) -> None:
+    """Say in the lower left corner what the ellipses and the colours mean."""
+    present = [side for side in (LEFT, RIGHT, CENTRE) if side in sides]
+    words = [title, *present] if len(present) > 1 else [title]
+    height = max(7.0, 0.016 * _side(image))
+    natural = _legend_width(words, height)
+    height *= min(
+        1.0, 0.96 * image.shape[1] / natural
+    )  # a narrow image gets smaller letters, not half a legend
+    pad = max(2, round(0.6 * height))
+    width, baseline = round(_legend_width(words, height)), image.shape[0] - 2 * pad
+    top = max(0, round(baseline - height - pad))
+    corner = image[top : image.shape[0] - pad // 2, pad // 2 : pad // 2 + width + pad]
+    corner[:] = (0.4 * corner + 0.6 * np.asarray(HALO)).astype(np.uint8)
+    x = pad
+    for i, word in enumerate(words):
+        colour = TEXT if i == 0 else SIDE_COLOURS[word]
+        x += draw_text(image, word, (x, baseline), height, colour) + round(0.8 * height)
+
+
+def _legend_width(words: Sequence[str], height: float) -> float:
+    scale = height / _FONT_PIXELS
+    widths = (cv2.getTextSize(word, _FONT, scale, 1)[0][0] + 0.8 * height for word in words)
+    return sum(widths) + height

@@ -1,0 +1,77 @@
+"""Ellipses of 2×2 covariances: the region that holds a Gaussian with a stated probability."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def coverage_radius(coverage: float) -> float:
+    """Mahalanobis radius of the disc that holds a 2-D Gaussian with probability ``coverage``.
+
+    χ²₂ has the distribution function 1 − exp(−q/2), so r = √(−2 log(1 − coverage)), exactly.
+    """
+    if not 0 < coverage < 1:
+        raise ValueError(f'coverage must lie between 0 and 1, got {coverage}')
+    return float(np.sqrt(-2 * np.log1p(-coverage)))
+
+
+def ellipse_axes(covariance: np.ndarray, coverage: float) -> tuple[np.ndarray, np.ndarray]:
+    """Semi-axes, longest first, and the angle of the first, of the ellipse of a stated coverage.
+
+    The angle is in radians from the x axis towards the y axis: clockwise on an image,
+    whose y axis points down.
+
+    Shapes: covariance (..., 2, 2) → axes (..., 2), angle (...).
+    """
+    covariance = np.asarray(covariance, dtype=np.float64)
+    if covariance.shape[-2:] != (2, 2):
+        raise ValueError(f'covariance must have shape (..., 2, 2), got {covariance.shape}')
+    xx, yy = covariance[..., 0, 0], covariance[..., 1, 1]
+    xy = (covariance[..., 0, 1] + covariance[..., 1, 0]) / 2
+    middle, half_gap = (xx + yy) / 2, np.hypot((xx - yy) / 2, xy)
+    # Rounding may take the smaller eigenvalue of a near-singular matrix just below zero.
+    variances = np.stack([middle + half_gap, middle - half_gap], axis=-1).clip(min=0)
+    return coverage_radius(coverage) * np.sqrt(variances), np.arctan2(2 * xy, xx - yy) / 2
+
+
+def ellipse_points(
+    center: np.ndarray, covariance: np.ndarray, coverage: float, count: int = 72
+) -> np.ndarray:
+    """Points of the ellipse {p : (p − center)ᵀ Σ⁻¹ (p − center) = r²}, in order.
+
+    Shapes: center (..., 2), covariance (..., 2, 2) → (..., count, 2).
+    """
+    axes, angle = ellipse_axes(covariance, coverage)
+    turn = np.linspace(0, 2 * np.pi, count, endpoint=False)
+    along, across = axes[..., :1] * np.cos(turn), axes[..., 1:] * np.sin(turn)
+    cos, sin = np.cos(angle)[..., None], np.sin(angle)[..., None]
+    points = np.stack([along * cos - across * sin, along * sin + across * cos], axis=-1)
+    return np.asarray(center, dtype=np.float64)[..., None, :] + points
+
+
+def joint_blocks(covariance: np.ndarray) -> np.ndarray:
+    """The 2×2 marginal covariance of every joint. Shapes: (..., 2K, 2K) → (..., K, 2, 2)."""
+    covariance = np.asarray(covariance)
+    joints = covariance.shape[-1] // 2
+    grid = covariance.reshape(*covariance.shape[:-2], joints, 2, joints, 2)
+    return np.moveaxis(np.diagonal(grid, axis1=-4, axis2=-2), -1, -3)
+
+
+def joint_correlation(covariance: np.ndarray) -> np.ndarray:
+    """Correlation of the joints' displacements, E[δᵢ·δⱼ] / √(E|δᵢ|² E|δⱼ|²), in [−1, 1].
+
+    One signed number for each pair, the same for every rotation of the image: 1 where two joints
+    err together, −1 where they err in opposite directions. A joint without variance has
+    correlation 0 with the others.
+
+    Shapes: (..., 2K, 2K) → (..., K, K).
+    """
+    covariance = np.asarray(covariance, dtype=np.float64)
+    joints = covariance.shape[-1] // 2
+    grid = covariance.reshape(*covariance.shape[:-2], joints, 2, joints, 2)
+    products = grid[..., 0, :, 0] + grid[..., 1, :, 1]
+    scale = np.sqrt(np.diagonal(products, axis1=-2, axis2=-1).clip(min=0))
+    outer = scale[..., :, None] * scale[..., None, :]
+    correlation = np.divide(products, outer, out=np.zeros_like(products), where=outer > 0)
+    correlation[..., np.arange(joints), np.arange(joints)] = 1
+    return correlation

@@ -1,0 +1,217 @@
+"""The visualizer for mmpose's configs, hooks and inferencers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mmcv
+import numpy as np
+from mmengine.dist import master_only
+from mmengine.structures import InstanceData, PixelData
+from mmpose.registry import VISUALIZERS
+from mmpose.structures import PoseDataSample
+from mmpose.visualization import PoseLocalVisualizer
+
+from hetpose.visualization.drawing import Stroke, draw_legend, draw_polyline, draw_pose, draw_text
+from hetpose.visualization.geometry import coverage_radius, joint_blocks
+from hetpose.visualization.palette import BOX, HALO, joint_sides
+from hetpose.visualization.panels import PANELS, beside, correlation_panel, heatmap_panel
+
+
+@VISUALIZERS.register_module()
+class HetPoseVisualizer(PoseLocalVisualizer):
+    """Skeletons with an ellipse around every joint that holds it with probability ``coverage``.
+
+    It reads ``keypoint_covariances`` (N, K, 2, 2), or ``covariances`` (N, 2K, 2K), or
+    ``true_factor`` (N, 2K, m), beside ``keypoints`` (N, K, 2), in pixels² and pixels of the image
+    that it draws on. Without any of them it draws the skeleton alone. Colours stand for left,
+    right and centre; line widths follow the image's size.
+
+    Args:
+        coverage: The probability that an ellipse holds the joint, exact for a Gaussian.
+        panels: What to add to the right of the picture: 'correlation' and 'heatmaps'.
+        legend: Whether to say on the picture what the ellipses and colours mean.
+        line_scale: Factor on every line width.
+        **kwargs: Those of mmpose's PoseLocalVisualizer.
+    """
+
+    def __init__(
+        self,
+        name: str = 'visualizer',
+        *args: Any,
+        coverage: float = 0.9,
+        panels: Sequence[str] = (),
+        legend: bool = True,
+        line_scale: float = 1.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, *args, **kwargs)
+        coverage_radius(coverage)
+        unknown = sorted(set(panels) - set(PANELS))
+        if unknown:
+            raise ValueError(f'panels: unknown {unknown}; known: {list(PANELS)}')
+        self.coverage = coverage
+        self.panels = tuple(panels)
+        self.legend = legend
+        self.line_scale = line_scale
+
+    def joint_names(self, count: int) -> list[str]:
+        """The names in the data set's meta information, else the joints' numbers."""
+        names = self.dataset_meta.get('keypoint_id2name') or {}
+        return [str(names.get(k, k)) for k in range(count)]
+
+    def _draw_instances_kpts(
+        self,
+        image: np.ndarray,
+        instances: InstanceData,
+        kpt_thr: float = 0.3,
+        show_kpt_idx: bool = False,
+        skeleton_style: str = 'mmpose',
+    ) -> np.ndarray:
+        """Draw every instance. Joints whose score is below ``kpt_thr`` are left out."""
+        image = np.ascontiguousarray(image).copy()
+        if 'keypoints' in instances:
+            keypoints = np.asarray(instances.get('transformed_keypoints', instances.keypoints))
+            sides = joint_sides(self.joint_names(keypoints.shape[1]))
+            covariances = _joint_covariances(instances)
+            links = self.skeleton or ()
+            visible = np.asarray(instances.get('keypoints_visible', np.ones(keypoints.shape[:2])))
+            # mmpose also packs (N, K, 2): visibility and weight.
+            visible = visible[..., 0] if visible.ndim == 3 else visible
+            for i, joints in enumerate(keypoints):
+                blocks = None if covariances is None else covariances[i]
+                shown = visible[i] >= kpt_thr
+                stroke = Stroke.for_person(image, joints[shown], self.line_scale)
+                draw_pose(image, joints, sides, links, blocks, shown, self.coverage, stroke)
+                if show_kpt_idx:
+                    self._draw_indices(image, joints, shown)
+            if self.legend and covariances is not None:
+                draw_legend(image, f'{100 * self.coverage:.4g}% ellipses', sides)
+        self.set_image(image)
+        return image
+
+    def _draw_indices(self, image: np.ndarray, joints: np.ndarray, shown: np.ndarray) -> None:
+        height = max(7.0, 0.016 * float(np.sqrt(image.shape[0] * image.shape[1])))
+        for k in np.flatnonzero(shown & np.isfinite(joints).all(-1)):
+            draw_text(image, str(k), (round(joints[k, 0]) + 3, round(joints[k, 1]) - 3), height)
+
+    def _draw_instances_bbox(self, image: np.ndarray, instances: InstanceData) -> np.ndarray:
+        """Draw the boxes, also where they reach out of the image."""
+        image = np.ascontiguousarray(image).copy()
+        stroke = Stroke.for_image(image, self.line_scale)
+        for x1, y1, x2, y2 in np.asarray(instances.get('bboxes', np.zeros((0, 4))))[:, :4]:
+            corners = np.array([[x1, y1], [x2, y1], [x2, y2], [x1, y2]])
+            draw_polyline(image, corners, HALO, stroke.halo, closed=True)
+            draw_polyline(image, corners, BOX, stroke.line, closed=True)
+        self.set_image(image)
+        return image
+
+    def _draw_instance_heatmap(
+        self, fields: PixelData, overlaid_image: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        """Heatmaps, stretched over the image."""
+        if 'heatmaps' not in fields or overlaid_image is None:
+            return None
+        return heatmap_panel(overlaid_image, np.asarray(fields.heatmaps))
+
+    def _draw_panels(self, image: np.ndarray, sample: PoseDataSample) -> list[np.ndarray]:
+        panels = []
+        instances = sample.get('pred_instances')
+        if 'correlation' in self.panels and instances is not None:
+            panels.append(self._correlation(instances, image.shape[0]))
+        if 'heatmaps' in self.panels and 'pred_fields' in sample:
+            heat = self._draw_instance_heatmap(sample.pred_fields, image)
+            panels += [] if heat is None else [heat]
+        return panels
+
+    def _correlation(self, instances: InstanceData, height: int) -> np.ndarray:
+        """The first person's matrix; without a person zeros, so that the frames stay equal."""
+        count = len(instances.keypoints) if 'keypoints' in instances else 0
+        if not count or 'covariances' not in instances:
+            joints = len(self.dataset_meta.get('keypoint_id2name') or {}) or 1
+            return correlation_panel(
+                np.zeros((2 * joints, 2 * joints)), self.joint_names(joints), height
+            )
+        covariance = np.asarray(instances.covariances)[0]
+        title = 'joint correlation' + (f', person 1 of {count}' if count > 1 else '')
+        return correlation_panel(covariance, self.joint_names(len(covariance) // 2), height, title)
+
+    @master_only
+    def add_datasample(
+        self,
+        name: str,
+        image: np.ndarray,
+        data_sample: PoseDataSample,
+        draw_gt: bool = True,
+        draw_pred: bool = True,
+        draw_heatmap: bool = False,
+        draw_bbox: bool = False,
+        show_kpt_idx: bool = False,
+        skeleton_style: str = 'mmpose',
+        show: bool = False,
+        wait_time: float = 0,
+        out_file: str | None = None,
+        kpt_thr: float = 0.3,
+        step: int = 0,
+    ) -> np.ndarray:
+        """Draw a sample and give it to all backends; mmpose's arguments.
+
+        Ground truth and prediction stand side by side, panels to the right, and with
+        ``draw_heatmap`` the heatmaps below, as mmpose does it.
+        """
+        columns = []
+        for wanted, kind in ((draw_gt, 'gt'), (draw_pred, 'pred')):
+            if wanted:
+                column = self._column(image, data_sample, kind, kpt_thr, show_kpt_idx, draw_bbox)
+                heat = self._heatmap_below(image, data_sample, kind) if draw_heatmap else None
+                columns.append(np.concatenate([column, heat]) if heat is not None else column)
+        tallest = max((column.shape[0] for column in columns), default=0)
+        columns = [_pad_below(column, tallest) for column in columns] or [image.copy()]
+        drawn = beside(columns[0], columns[1:] + self._draw_panels(image, data_sample))
+        self.set_image(drawn)
+        if show:
+            self.show(drawn, win_name=name, wait_time=wait_time)
+        if out_file is not None:
+            mmcv.imwrite(drawn[..., ::-1], out_file)
+        else:
+            self.add_image(name, drawn, step)
+        return self.get_image()
+
+    def _column(
+        self,
+        image: np.ndarray,
+        sample: PoseDataSample,
+        kind: str,
+        kpt_thr: float,
+        show_kpt_idx: bool,
+        draw_bbox: bool,
+    ) -> np.ndarray:
+        instances = sample.get(f'{kind}_instances')
+        if instances is None:
+            return image.copy()
+        # Boxes first: a joint's ellipse is never hidden by a box.
+        drawn = self._draw_instances_bbox(image, instances) if draw_bbox else image
+        return self._draw_instances_kpts(drawn, instances, kpt_thr, show_kpt_idx)
+
+    def _heatmap_below(
+        self, image: np.ndarray, sample: PoseDataSample, kind: str
+    ) -> np.ndarray | None:
+        fields = sample.get(f'{kind}_fields')
+        return None if fields is None else self._draw_instance_heatmap(fields, image)
+
+
+def _pad_below(picture: np.ndarray, height: int) -> np.ndarray:
+    return np.pad(picture, ((0, height - picture.shape[0]), (0, 0), (0, 0)), constant_values=255)
+
+
+def _joint_covariances(instances: InstanceData) -> np.ndarray | None:
+    """The 2×2 covariance of every joint, (N, K, 2, 2), from whichever field carries it."""
+    if 'keypoint_covariances' in instances:
+        return np.asarray(instances.keypoint_covariances)
+    if 'covariances' in instances:
+        return joint_blocks(np.asarray(instances.covariances))
+    if 'true_factor' in instances and 'transformed_keypoints' not in instances:
+        factor = np.asarray(instances.true_factor, dtype=np.float64)
+        return joint_blocks(factor @ factor.swapaxes(-1, -2))
+    return None
