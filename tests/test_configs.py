@@ -1,0 +1,77 @@
+"""Every config is whole: what it names exists, builds, and is read by something."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from mmengine.dataset import Compose
+from mmengine.runner import Runner
+from mmpose.registry import HOOKS, METRICS, MODELS, VISUALIZERS
+
+from hetpose.engine import launch
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIGS = sorted(path for path in (ROOT / 'configs').rglob('*.py') if '_base_' not in path.parts)
+RUNNER_KEYS = set(inspect.signature(Runner.__init__).parameters) | {
+    'data_mode',  # read by mmpose's inferencers
+    'dataset_type',
+    'find_unused_parameters',  # read by the Runner when it wraps the model
+}
+LEAF_LINES = 30
+
+every_config = pytest.mark.parametrize(
+    'path', CONFIGS, ids=lambda path: str(path.relative_to(ROOT / 'configs'))
+)
+
+
+def pipelines(node: object) -> list[list[dict]]:
+    """Every data pipeline below a config node."""
+    if isinstance(node, dict):
+        own = [node['pipeline']] if isinstance(node.get('pipeline'), list) else []
+        return own + [found for value in node.values() for found in pipelines(value)]
+    if isinstance(node, list | tuple):
+        return [found for value in node for found in pipelines(value)]
+    return []
+
+
+def test_there_are_configs() -> None:
+    families = {path.relative_to(ROOT / 'configs').parts[0] for path in CONFIGS}
+    assert {'bivariate', 'univariate', 'multivariate', 'uci', 'pose'} <= families
+
+
+@every_config
+def test_it_builds(path: Path) -> None:
+    config = launch.load_config(path)  # an unknown key is an error here
+    MODELS.build(config.model)
+    for pipeline in pipelines({k: v for k, v in config.items() if k.endswith('dataloader')}):
+        Compose(pipeline)
+    for hook in [*config.get('default_hooks', {}).values(), *config.get('custom_hooks', [])]:
+        HOOKS.build({k: v for k, v in hook.items() if k != 'priority'})
+    for name in ('val_evaluator', 'test_evaluator'):
+        evaluators = config.get(name) or []
+        for evaluator in evaluators if isinstance(evaluators, list) else [evaluators]:
+            METRICS.build(evaluator)
+    if 'visualizer' in config:
+        VISUALIZERS.build({**config.visualizer, 'name': str(path)})
+
+
+@every_config
+def test_every_top_level_name_is_read(path: Path) -> None:
+    """A name is an argument of the Runner, or some config builds on it."""
+    config = launch.load_config(path)
+    text = '\n'.join(
+        re.sub(r'^\w+ = ', '', source.read_text(), flags=re.MULTILINE)
+        for source in (ROOT / 'configs').rglob('*.py')
+    )
+    unread = [
+        key
+        for key in config
+        if key not in RUNNER_KEYS and not re.search(rf'(\b|_base_\.){key}\b(?!=)', text)
+    ]
+    assert not unread
+
+
+@every_config
+def test_a_leaf_is_short(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= LEAF_LINES
