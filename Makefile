@@ -1,7 +1,8 @@
 # Every target sets up what it needs in .venv; nothing but Python 3.10 or 3.11 and make has to be there before.
 PYTHON ?= python3
-# Another torch: make install TORCH="torch==2.7.1 --index-url https://download.pytorch.org/whl/cu126"
-TORCH ?= torch>=2.1,<=2.13.0
+# Another torch than pip would choose; name its torchvision too:
+#   make install TORCH="torch==2.7.1 torchvision==0.22.1 --index-url https://download.pytorch.org/whl/cu126"
+TORCH ?=
 MMPOSE := mmpose==1.3.2
 BIN := .venv/bin
 
@@ -19,7 +20,7 @@ install: .venv/installed ## install hetpose and all it needs in .venv
 	    "hetpose needs Python 3.10 or 3.11, this is %d.%d: make PYTHON=python3.11 install" % v)'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet "numpy>=1.26,<2" $(if $(findstring --,$(TORCH)),$(TORCH),"$(TORCH)")
+	$(if $(TORCH),$(BIN)/python -m pip install --quiet $(TORCH))
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	$(BIN)/python -m pip install --quiet --no-deps "$(MMPOSE)"
 	$(BIN)/python -m hetpose doctor
@@ -29,7 +30,7 @@ demo: install ## pseudo-labels, training with the switch, evaluation and a pictu
 	$(BIN)/python tools/demo.py
 
 test: install ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: install ## style and types
 	$(BIN)/ruff check .
