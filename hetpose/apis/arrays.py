@@ -1,0 +1,110 @@
+"""Predictions of any model as plain arrays, brought to one shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class GaussianArrays:
+    """N samples in float64: residual (N, d), zero where missing; covariance (N, d, d); mask (N,
+    d); block b.
+    """
+
+    residual: Tensor
+    covariance: Tensor
+    mask: Tensor
+    block: int
+
+    def select(self, index: Tensor) -> GaussianArrays:
+        """The samples of an index (n,) or a boolean (N,)."""
+        return GaussianArrays(
+            self.residual[index], self.covariance[index], self.mask[index], self.block
+        )
+
+
+def _tensor(value: Any, name: str) -> Tensor:
+    try:
+        return torch.as_tensor(value).detach().cpu().double()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f'{name} is not a numeric array: {error}') from error
+
+
+def _covariance(cov: Tensor, mean: Tensor) -> Tensor:
+    """Covariances (N, d, d) from full ones, per-joint blocks (N, K, b, b), or variances shaped
+    like the mean.
+    """
+    size, dim = len(mean), mean[0].numel()
+    if cov.shape == (size, dim, dim) and cov.shape != mean.shape:
+        return cov
+    if cov.shape == mean.shape:
+        return torch.diag_embed(cov.flatten(1) if cov.ndim > 1 else cov[:, None])
+    if mean.ndim == 3 and cov.shape == (*mean.shape, mean.shape[-1]):
+        joints, block = mean.shape[1:]
+        full = cov.new_zeros(size, joints, block, joints, block)
+        index = torch.arange(joints)
+        full[:, index, :, index, :] = cov.movedim(1, 0)
+        return full.reshape(size, dim, dim)
+    raise ValueError(
+        f'cov has shape {tuple(cov.shape)}; for a mean of {tuple(mean.shape)} it must be '
+        f'({size}, {dim}, {dim}), {tuple(mean.shape)} (variances)'
+        + (f' or {(*mean.shape, mean.shape[-1])} (per joint)' if mean.ndim == 3 else '')
+    )
+
+
+def _mask(mask: Any, mean: Tensor) -> Tensor:
+    """Booleans (N, d) from None, a mask per dimension or a mask per joint (N, K)."""
+    size, dim = len(mean), mean[0].numel()
+    if mask is None:
+        return torch.ones(size, dim, dtype=torch.bool)
+    mask = _tensor(mask, 'mask') > 0
+    if mask.shape == mean.shape:
+        return mask.reshape(size, dim)
+    if mean.ndim == 3 and mask.shape == mean.shape[:2]:
+        return mask.repeat_interleave(mean.shape[2], dim=-1)
+    if mask.shape == (size, dim):
+        return mask
+    raise ValueError(
+        f'mask has shape {tuple(mask.shape)}, which does not fit a mean of {tuple(mean.shape)}'
+    )
+
+
+def gaussian_arrays(
+    mean: Any, cov: Any, target: Any, mask: Any = None, block: int | None = None
+) -> GaussianArrays:
+    """Check arrays (numpy, torch or lists) and bring them to one shape.
+
+    Shapes: mean and target (N, d), (N, K, b) or (N,); cov (N, d, d), (N, K, b, b) or variances
+    like the mean; mask like the mean or (N, K), true where present. block is b, taken from (N, K,
+    b), else 1 unless given.
+    """
+    mean, cov, target = _tensor(mean, 'mean'), _tensor(cov, 'cov'), _tensor(target, 'target')
+    if mean.ndim not in (1, 2, 3) or not mean.numel():
+        raise ValueError(
+            f'mean has shape {tuple(mean.shape)}; expected (N, d) or (N, K, 2), not empty'
+        )
+    if target.shape != mean.shape:
+        raise ValueError(f'target has shape {tuple(target.shape)}, mean {tuple(mean.shape)}')
+    covariance, here = _covariance(cov, mean), _mask(mask, mean)
+    block = (mean.shape[2] if mean.ndim == 3 else 1) if block is None else block
+    if block < 1 or here.shape[1] % block:
+        raise ValueError(f'block {block} does not divide the {here.shape[1]} dimensions')
+    residual = torch.where(here, (target - mean).reshape(here.shape), 0.0)
+    both = here[..., None] & here[..., None, :]
+    # What is missing may hold anything, NaN too: it becomes the identity.
+    identity = torch.eye(here.shape[1], dtype=torch.float64)
+    covariance = torch.where(both, covariance, identity)
+    for name, value in (('mean and target', residual), ('cov', covariance)):
+        bad = int((~value.isfinite()).flatten(1).any(1).sum())
+        if bad:
+            raise ValueError(
+                f'{name}: {bad} of {len(value)} samples are not finite; mask what is missing'
+            )
+    gap = (covariance - covariance.mT).abs().amax((-2, -1))
+    if bool((gap > 1e-4 * covariance.abs().amax((-2, -1))).any()):
+        raise ValueError('cov is not symmetric')
+    return GaussianArrays(residual, (covariance + covariance.mT) / 2, here, block)

@@ -1,0 +1,166 @@
+"""Calibration of multivariate Gaussians: does the truth fall where the covariance says?
+
+N samples of d dimensions; a mask is True where a dimension is present; K blocks (joints) of b
+dimensions each. If the model is right, the squared Mahalanobis distance of the present dimensions
+is χ² with as many degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from scipy import stats
+from torch import Tensor
+
+from hetpose.ops.gaussian import mahalanobis_squared
+from hetpose.ops.spd import log_determinant, mask_matrix
+
+LEVELS = torch.arange(1, 100, dtype=torch.float64) / 100
+
+
+def present(residual: Tensor, mask: Tensor | None) -> Tensor:
+    """The mask of ``residual`` (..., d) as booleans (..., d); all True without one."""
+    if mask is None:
+        return torch.ones(residual.shape, dtype=torch.bool, device=residual.device)
+    if mask.shape != residual.shape:
+        raise ValueError(f'mask has shape {tuple(mask.shape)}, residual {tuple(residual.shape)}')
+    return mask.bool()
+
+
+def split_blocks(
+    residual: Tensor, covariance: Tensor, mask: Tensor | None = None, block: int = 2
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Marginals of consecutive blocks of dimensions.
+
+    Shapes: residual (..., d), covariance (..., d, d), mask (..., d) → (..., K, b), (..., K, b, b),
+    (..., K, b), d = K·b.
+    """
+    dim = residual.shape[-1]
+    if block < 1 or dim % block:
+        raise ValueError(f'block {block} does not divide the {dim} dimensions')
+    count = dim // block
+    tiles = covariance.unflatten(-1, (count, block)).unflatten(-3, (count, block))
+    diagonal = tiles.diagonal(dim1=-4, dim2=-2).movedim(-1, -3)
+    return (
+        residual.unflatten(-1, (count, block)),
+        diagonal,
+        present(residual, mask).unflatten(-1, (count, block)),
+    )
+
+
+def pit(residual: Tensor, covariance: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Probability integral transform of the distance: F_χ²(n)(rᵀΛr), n the present dimensions; NaN
+    where n = 0.
+
+    Uniform on [0, 1] if the model is right. Shapes: (..., d), (..., d, d), mask (..., d) → (...).
+    """
+    here = present(residual, mask)
+    count = here.sum(-1).to(residual.dtype)
+    distance = mahalanobis_squared(residual, covariance, here)
+    value = torch.special.gammainc(count.clamp(min=1) / 2, distance.clamp(min=0) / 2)
+    return torch.where(count > 0, value, torch.nan)
+
+
+def marginal_pit(residual: Tensor, covariance: Tensor, mask: Tensor | None = None) -> Tensor:
+    """PIT of every dimension by itself, Φ(r_i/σ_i); NaN where missing. It shows bias, to which
+    ``pit`` is blind.
+
+    Shapes: (..., d), (..., d, d), mask (..., d) → (..., d).
+    """
+    std = covariance.diagonal(dim1=-2, dim2=-1).sqrt()
+    value = torch.special.ndtr(residual / std)
+    return torch.where(present(residual, mask), value, torch.nan)
+
+
+def coverage(values: Tensor, levels: Tensor = LEVELS) -> Tensor:
+    """Share of samples inside the ellipsoid of each level. Shapes: PIT (N,) (NaN left out), levels
+    (L,) → (L,).
+    """
+    finite, _ = values[~values.isnan()].sort()
+    if not len(finite):
+        return torch.full_like(levels, torch.nan)
+    inside = torch.searchsorted(finite, levels.to(finite), right=True)
+    return inside.to(finite.dtype) / len(finite)
+
+
+def expected_calibration_error(values: Tensor, levels: Tensor = LEVELS) -> float:
+    """Mean over the levels of |coverage − level|; 0 is perfect, ½ the worst. Shapes: PIT (N,),
+    levels (L,).
+    """
+    return (coverage(values, levels) - levels.to(values)).abs().mean().item()
+
+
+def uniformity(values: Tensor) -> tuple[float, float]:
+    """Kolmogorov-Smirnov statistic of the PIT against the uniform, and its p-value. Shape: (N,),
+    NaN left out.
+    """
+    finite = values[~values.isnan()]
+    if not len(finite):
+        return float('nan'), float('nan')
+    test = stats.kstest(finite.cpu().numpy(), 'uniform')
+    return float(test.statistic), float(test.pvalue)
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Bins of similar predicted spread: what was predicted (B,), what happened (B,), and ENCE,
+    their relative gap.
+    """
+
+    predicted: Tensor
+    observed: Tensor
+    ence: float
+
+
+def reliability(
+    residual: Tensor, covariance: Tensor, mask: Tensor | None = None, bins: int = 10
+) -> Reliability:
+    """Expected normalised calibration error over bins of equal size, sorted by predicted variance.
+
+    ENCE = mean over bins of |RMSE − RMV| / RMV, RMV² = mean of tr Σ / n and RMSE² = mean of ‖r‖² /
+    n, n the present dimensions of a sample. Shapes: (N, d), (N, d, d), mask (N, d).
+    """
+    here = present(residual, mask)
+    count = here.sum(-1)
+    kept = count > 0
+    variance = (covariance.diagonal(dim1=-2, dim2=-1) * here).sum(-1)[kept] / count[kept]
+    error = (residual.square() * here).sum(-1)[kept] / count[kept]
+    order = variance.argsort(stable=True)
+    parts = order.tensor_split(max(1, min(bins, len(order))))
+    if not len(order):
+        return Reliability(variance, error, float('nan'))
+    predicted = torch.stack([variance[part].mean() for part in parts]).sqrt()
+    observed = torch.stack([error[part].mean() for part in parts]).sqrt()
+    return Reliability(
+        predicted, observed, ((observed - predicted).abs() / predicted).mean().item()
+    )
+
+
+@dataclass(frozen=True)
+class Sharpness:
+    """How tight the predictions are, whether or not they are right. In the target's units."""
+
+    rms_std: float  # √ of the mean variance of a dimension
+    geometric_std: float  # exp of the mean of log|Σ| / 2n: the side of the box of equal volume
+    ellipse_area: float | None  # mean area of the ellipse of ``level``; two dimensions only
+
+
+def sharpness(covariance: Tensor, mask: Tensor | None = None, level: float = 0.9) -> Sharpness:
+    """Size of the predicted covariances, over samples with anything present.
+
+    Area of an ellipse = π q √|Σ|, q the χ²₂ quantile of ``level``. Shapes: (N, d, d), mask (N, d).
+    """
+    here = present(covariance.diagonal(dim1=-2, dim2=-1), mask)
+    kept = here.any(-1)
+    covariance, here = covariance[kept], here[kept]
+    count = here.sum(-1)
+    variances = (covariance.diagonal(dim1=-2, dim2=-1) * here).sum(-1) / count
+    log_volume = log_determinant(mask_matrix(covariance, here))
+    area = None
+    if here.shape[-1] == 2 and here.all(-1).any():
+        radius = float(stats.chi2.ppf(level, 2))
+        area = (torch.pi * radius * (log_volume[here.all(-1)] / 2).exp()).mean().item()
+    return Sharpness(
+        variances.mean().sqrt().item(), (log_volume / (2 * count)).mean().exp().item(), area
+    )

@@ -1,0 +1,133 @@
+"""Split conformal ellipsoids: coverage with a finite-sample guarantee, whether or not the model is
+right.
+
+The score of a sample is how much its Gaussian ellipsoid of the wanted level has to be scaled to
+reach the truth: s = rᵀΛr / q, q the χ² quantile of the present dimensions. The ceil((n +
+1)·level)-th smallest of n held-out scores is a scale that covers a new, exchangeable sample with
+probability of at least ``level``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from scipy import stats
+from torch import Tensor
+
+from hetpose.evaluation.functional.calibration import present, split_blocks
+from hetpose.ops.gaussian import mahalanobis_squared
+
+KINDS = ('whole', 'per_block', 'simultaneous')
+
+
+def conformal_quantile(scores: Tensor, level: float) -> float:
+    """The ceil((n + 1)·level)-th smallest score; infinite if n is too small for the level. Shape:
+    (n,), NaN left out.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f'level must lie between 0 and 1, not {level}')
+    finite, _ = scores[~scores.isnan()].sort()
+    # The margin keeps a product such as 10 · 0.9 = 9.000000000000002 from rounding up.
+    rank = math.ceil((len(finite) + 1) * level - 1e-9)
+    return finite[rank - 1].item() if rank <= len(finite) else math.inf
+
+
+def scale_scores(
+    residual: Tensor, covariance: Tensor, mask: Tensor | None, level: float
+) -> Tensor:
+    """rᵀΛr / χ² quantile of the present dimensions; NaN where there are none.
+
+    Shapes: (..., d), (..., d, d), mask (..., d) → (...).
+    """
+    here = present(residual, mask)
+    count = here.sum(-1)
+    table = torch.as_tensor(
+        stats.chi2.ppf(level, range(1, here.shape[-1] + 1)), dtype=residual.dtype
+    ).to(residual.device)
+    quantile = table[count.clamp(min=1) - 1]
+    score = mahalanobis_squared(residual, covariance, here) / quantile
+    return torch.where(count > 0, score, torch.nan)
+
+
+@dataclass(frozen=True)
+class ConformalEllipsoids:
+    """Ellipsoids {y : rᵀΛr ≤ scale · χ² quantile}, fitted by ``fit``.
+
+    kind 'whole': one ellipsoid of all dimensions; 'per_block': an ellipsoid per block (joint),
+    each with the guarantee by itself; 'simultaneous': one scale such that all present blocks lie
+    in theirs at once with the guarantee. scale: one number, or K for 'per_block'. count: held-out
+    samples behind each scale.
+    """
+
+    kind: str
+    level: float
+    block: int
+    scale: tuple[float, ...]
+    count: tuple[int, ...]
+
+    @classmethod
+    def fit(
+        cls,
+        residual: Tensor,
+        covariance: Tensor,
+        mask: Tensor | None = None,
+        level: float = 0.9,
+        kind: str = 'whole',
+        block: int = 2,
+    ) -> ConformalEllipsoids:
+        """Fit on samples that neither trained nor recalibrated the model. Shapes: (n, d), (n, d,
+        d), mask (n, d).
+        """
+        if kind not in KINDS:
+            raise ValueError(f'kind must be one of {", ".join(KINDS)}, not {kind!r}')
+        scores = cls._scores(residual, covariance, mask, level, kind, block)
+        scale = tuple(conformal_quantile(column, level) for column in scores.mT)
+        count = tuple(int(n) for n in (~scores.isnan()).sum(0))
+        return cls(kind, level, block, scale, count)
+
+    @staticmethod
+    def _scores(
+        residual: Tensor,
+        covariance: Tensor,
+        mask: Tensor | None,
+        level: float,
+        kind: str,
+        block: int,
+    ) -> Tensor:
+        """Scores (n, 1), or (n, K) for 'per_block'."""
+        if kind == 'whole':
+            return scale_scores(residual, covariance, mask, level)[:, None]
+        scores = scale_scores(*split_blocks(residual, covariance, mask, block), level)
+        if kind == 'per_block':
+            return scores
+        worst = scores.nan_to_num(nan=-torch.inf).amax(-1, keepdim=True)
+        return torch.where(worst.isinf(), torch.nan, worst)
+
+    def contains(self, residual: Tensor, covariance: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Whether the truth lies inside. Shapes: (n, d), (n, d, d), mask (n, d) → bool (n, 1) or
+        (n, K).
+
+        A block with nothing present counts as inside.
+        """
+        scores = self._scores(residual, covariance, mask, self.level, self.kind, self.block)
+        return ~(scores > torch.tensor(self.scale, dtype=scores.dtype, device=scores.device))
+
+    def radius_squared(self, dims: int) -> tuple[float, ...]:
+        """Squared Mahalanobis radius of each ellipsoid of ``dims`` present dimensions."""
+        return tuple(scale * float(stats.chi2.ppf(self.level, dims)) for scale in self.scale)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers for JSON; an infinite scale (too few samples) is null."""
+        values = asdict(self)
+        values['scale'] = [s if math.isfinite(s) else None for s in self.scale]
+        values['count'] = list(self.count)
+        return values
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> ConformalEllipsoids:
+        """The inverse of ``to_dict``."""
+        scale = tuple(math.inf if s is None else float(s) for s in values['scale'])
+        return cls(values['kind'], values['level'], values['block'], scale, tuple(values['count']))

@@ -1,0 +1,117 @@
+"""Post-hoc recalibration Σ → αΣ + βI by maximum likelihood on held-out samples."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from scipy.optimize import minimize_scalar
+from torch import Tensor
+
+from hetpose.evaluation.functional.calibration import present, split_blocks
+from hetpose.ops.spd import mask_matrix, safe_cholesky
+
+# The share of βI in the whole covariance is searched on this grid of logits, and refined around
+# the best.
+LOGITS = torch.linspace(-12, 12, 97, dtype=torch.float64)
+
+
+def fit_scale(residual: Tensor, covariance: Tensor, mask: Tensor | None = None) -> float:
+    """The α of highest likelihood of αΣ: mean of rᵀΛr over all present dimensions (closed form).
+
+    Shapes: (N, d), (N, d, d), mask (N, d).
+    """
+    return fit_scale_and_floor(residual, covariance, mask, floor=False)[0]
+
+
+def _spectrum(residual: Tensor, covariance: Tensor, here: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues of the present part of Σ and the squared residual along its axes, flattened over
+    the samples.
+
+    Shapes: (N, d), (N, d, d), (N, d) → (P,), (P,), P the number of present dimensions. In the
+    eigenbasis αΣ + βI stays diagonal, so that one decomposition serves every α and β.
+    """
+    both = here[..., None] & here[..., None, :]
+    # A missing dimension gets the eigenvalue −1, to be told apart: a covariance has none below
+    # zero.
+    split = torch.where(both, covariance, torch.zeros_like(covariance))
+    split = split - torch.diag_embed((~here).to(covariance.dtype))
+    safe_cholesky(mask_matrix(covariance, here))  # says which sample is not positive definite
+    values, axes = torch.linalg.eigh(split)
+    along = (axes.mT @ (residual * here)[..., None]).squeeze(-1)
+    kept = values > -0.5
+    return values[kept], along[kept].square()
+
+
+def fit_scale_and_floor(
+    residual: Tensor, covariance: Tensor, mask: Tensor | None = None, floor: bool = True
+) -> tuple[float, float]:
+    """α, β ≥ 0 of highest likelihood of αΣ + βI, over all present dimensions of all samples.
+
+    With αΣ + βI = s·((1 − c)Σ + cτI), τ the mean variance, the best s given the share c is in
+    closed form (as for ``fit_scale``), which leaves one bounded variable; it is searched on a grid
+    first, because the likelihood need not be unimodal in c. β stays 0 unless it gains more
+    likelihood than a second parameter should (BIC). Shapes: (N, d), (N, d, d), mask (N, d).
+    """
+    here = present(residual, mask)
+    if not bool(here.any()):
+        raise ValueError('mask leaves nothing to fit on')
+    variances, squares = _spectrum(residual.double(), covariance.double(), here)
+    unit = variances.mean()
+
+    def profile(share: Tensor) -> tuple[Tensor, Tensor]:
+        """Negative log-likelihood per dimension (up to constants) and s, for shares (C, 1)."""
+        mixed = (1 - share) * variances + share * unit
+        scale = (squares / mixed).mean(-1)
+        tiny = torch.finfo(scale.dtype).tiny
+        return scale.clamp(min=tiny).log() + mixed.log().mean(-1), scale
+
+    zero = torch.zeros(1, 1, dtype=unit.dtype, device=unit.device)
+    share = zero
+    if floor:
+        found = _best_share(profile, zero)
+        # β costs a parameter (BIC): without it, noise splits between α and β and neither is right.
+        gain = (profile(zero)[0] - profile(found)[0]).item() * len(variances) / 2
+        share = found if gain > math.log(len(variances)) / 2 else zero
+    scale = profile(share)[1].item()
+    return scale * (1 - share.item()), scale * share.item() * unit.item()
+
+
+def _best_share(profile, zero: Tensor) -> Tensor:
+    """The share in [0, 1] of the smallest profile: grid, bounded refinement, and the two ends."""
+    values = torch.cat([profile(zero + torch.sigmoid(logit))[0] for logit in LOGITS])
+    best = int(values.argmin())
+    low, high = LOGITS[max(best - 1, 0)].item(), LOGITS[min(best + 1, len(LOGITS) - 1)].item()
+    found = minimize_scalar(
+        lambda logit: profile(zero + torch.sigmoid(zero + logit))[0].item(),
+        bounds=(low, high),
+        method='bounded',
+        options={'xatol': 1e-6},
+    )
+    candidates = [zero, zero + 1, torch.sigmoid(zero + found.x)]
+    return min(candidates, key=lambda share: profile(share)[0].item())
+
+
+def fit_per_block(
+    residual: Tensor,
+    covariance: Tensor,
+    mask: Tensor | None = None,
+    block: int = 2,
+    floor: bool = True,
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """α_k and β_k of every block, each by the likelihood of the block's own marginal.
+
+    The correlations between blocks are kept: Σ → D^½ΣD^½ + diag(β). Shapes: (N, d), (N, d, d),
+    mask (N, d) → K, K.
+    """
+    residual, covariance, here = split_blocks(residual, covariance, mask, block)
+    alphas, betas = [], []
+    for k in range(residual.shape[-2]):
+        if not bool(here[:, k].any()):
+            raise ValueError(f'block {k} is missing from every sample: nothing to fit on')
+        alpha, beta = fit_scale_and_floor(
+            residual[:, k], covariance[:, k], here[:, k], floor=floor
+        )
+        alphas.append(alpha)
+        betas.append(beta)
+    return tuple(alphas), tuple(betas)
