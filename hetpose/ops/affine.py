@@ -1,7 +1,7 @@
 """Points and their covariance under one affine map of the plane and a permutation of the joints.
 
-matrix is A (..., 2, 2) or [A | t] (..., 2, 3). New joint j is old joint
-permutation[j] (a horizontal flip swaps left and right). Σ follows as (P⊗A) Σ (P⊗A)ᵀ, a factor as (P⊗A) F.
+matrix is A (..., 2, 2) or [A | t] (..., 2, 3). New joint j is old joint permutation[j] (a
+horizontal flip swaps left and right). Σ follows as (P⊗A) Σ (P⊗A)ᵀ, a factor as (P⊗A) F.
 """
 
 from collections.abc import Sequence

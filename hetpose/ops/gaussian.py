@@ -9,62 +9,26 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from hetpose.ops.spd import cholesky_log_determinant, mask_matrix, safe_cholesky
+from hetpose.ops.marginal import (
+    count_present,
+    either_cholesky,
+    marginal_cholesky,
+    marginal_residual,
+    whiten,
+)
+from hetpose.ops.spd import cholesky_log_determinant, safe_cholesky
 from hetpose.ops.validation import (
     check_broadcastable,
     check_mask,
     check_not_negative,
     check_square,
     check_vector,
+    explain_nan,
     full_precision,
     shape_of,
 )
 
 LOG_2PI = math.log(2 * math.pi)
-
-
-def _cholesky(
-    covariance: Tensor | None, mask: Tensor | None, scale_tril: Tensor | None = None
-) -> Tensor:
-    """Cholesky factor of the (masked) covariance, from whichever of the two was given."""
-    if (covariance is None) == (scale_tril is None):
-        raise ValueError('covariance, scale_tril: expected exactly one of them')
-    if covariance is not None:
-        if mask is not None:
-            covariance = mask_matrix(covariance, mask)
-        return safe_cholesky(covariance)
-    assert scale_tril is not None
-    dim = check_square(scale_tril, 'scale_tril')
-    if mask is None:
-        return scale_tril
-    check_mask(mask, dim)
-    # Rows of a factor are a factor of the marginal, but no longer triangular: factor again.
-    rows = torch.where(mask[..., None], scale_tril, 0.0)
-    return safe_cholesky(rows @ rows.mT + torch.diag_embed((~mask).to(rows.dtype)), 'scale_tril')
-
-
-def _masked_residual(residual: Tensor, dim: int, mask: Tensor | None, name: str) -> Tensor:
-    check_vector(residual, dim, name)
-    if mask is None:
-        return residual
-    check_mask(mask, dim)
-    return torch.where(mask, residual, 0.0)
-
-
-def _count(mask: Tensor | None, dim: int) -> int | Tensor:
-    return dim if mask is None else mask.sum(-1)
-
-
-def _whiten(scale_tril: Tensor, residual: Tensor) -> Tensor:
-    """L^-1 r. Shapes: scale_tril (..., d, d), residual (..., d) -> (..., d)."""
-    check_broadcastable(residual=residual.shape[:-1], covariance=scale_tril.shape[:-2])
-    extra = residual.ndim + 1 - scale_tril.ndim
-    if extra <= 0:
-        return torch.linalg.solve_triangular(scale_tril, residual[..., None], upper=False)[..., 0]
-    # Leading dimensions that only the residual has become columns: no copies of the factor.
-    columns = residual.flatten(0, extra - 1).movedim(0, -1)
-    solved = torch.linalg.solve_triangular(scale_tril, columns, upper=False)
-    return solved.movedim(-1, 0).unflatten(0, residual.shape[:extra])
 
 
 @full_precision
@@ -79,9 +43,9 @@ def mahalanobis_squared(
 
     Shapes: residual (..., d), covariance or its Cholesky factor scale_tril (..., d, d) -> (...).
     """
-    factor = _cholesky(covariance, mask, scale_tril)
-    residual = _masked_residual(residual, factor.shape[-1], mask, 'residual')
-    return _whiten(factor, residual).square().sum(-1)
+    factor = either_cholesky(covariance, scale_tril, mask)
+    residual = marginal_residual(residual, factor.shape[-1], mask)
+    return explain_nan(whiten(factor, residual).square().sum(-1), residual=residual)
 
 
 @full_precision
@@ -96,24 +60,26 @@ def negative_log_likelihood(
 
     Shapes: residual (..., d), covariance or its Cholesky factor scale_tril (..., d, d) -> (...).
     """
-    factor = _cholesky(covariance, mask, scale_tril)
+    factor = either_cholesky(covariance, scale_tril, mask)
     dim = factor.shape[-1]
-    residual = _masked_residual(residual, dim, mask, 'residual')
-    distance = _whiten(factor, residual).square().sum(-1)
-    return (_count(mask, dim) * LOG_2PI + cholesky_log_determinant(factor) + distance) / 2
+    residual = marginal_residual(residual, dim, mask)
+    distance = whiten(factor, residual).square().sum(-1)
+    constant = count_present(mask, dim) * LOG_2PI
+    likelihood = (constant + cholesky_log_determinant(factor) + distance) / 2
+    return explain_nan(likelihood, residual=residual)
 
 
 def _divergence_parts(
-    residual: Tensor, covariance_p: Tensor, covariance_q: Tensor, mask: Tensor | None
+    residual: Tensor, factor_p: Tensor, factor_q: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Tr(Λq Σp), rᵀ Λq r and log|Σq| - log|Σp|, each (...)."""
-    factor_p = _cholesky(covariance_p, mask)
-    factor_q = _cholesky(covariance_q, mask)
-    residual = _masked_residual(residual, factor_q.shape[-1], mask, 'residual')
+    """Tr(Λq Σp), rᵀ Λq r and log|Σq| - log|Σp|, each (...), from the Cholesky factors."""
+    if factor_p.shape[-1] != factor_q.shape[-1]:
+        sizes = f'{factor_p.shape[-1]} and {factor_q.shape[-1]}'
+        raise ValueError(f'covariances: expected the same size, got {sizes}')
     check_broadcastable(residual=residual.shape[:-1], p=factor_p.shape[:-2], q=factor_q.shape[:-2])
     ratio = torch.linalg.solve_triangular(factor_q, factor_p, upper=False)
     trace = ratio.square().sum((-2, -1))
-    distance = _whiten(factor_q, residual).square().sum(-1)
+    distance = whiten(factor_q, residual).square().sum(-1)
     # The ratio's own diagonal cancels exactly at p = q, where two log-determinants only nearly do.
     return trace, distance, -cholesky_log_determinant(ratio)
 
@@ -131,17 +97,16 @@ def kl_divergence(
     Shapes: means (..., d), covariances (..., d, d) -> (...).
     """
     dim = check_square(covariance_p, 'covariance_p')
-    if check_square(covariance_q, 'covariance_q') != dim:
-        raise ValueError(
-            f'covariance_q: expected (..., {dim}, {dim}), got {shape_of(covariance_q)}'
-        )
     check_vector(mean_p, dim, 'mean_p')
     check_vector(mean_q, dim, 'mean_q')
     trace, distance, log_ratio = _divergence_parts(
-        mean_p - mean_q, covariance_p, covariance_q, mask
+        marginal_residual(mean_p - mean_q, dim, mask),
+        marginal_cholesky(covariance_p, mask, 'covariance_p'),
+        marginal_cholesky(covariance_q, mask, 'covariance_q'),
     )
     # Masked dimensions add 1 each to the trace: subtract all of d, not the number present.
-    return (trace - dim + distance + log_ratio) / 2
+    divergence = (trace - dim + distance + log_ratio) / 2
+    return explain_nan(divergence, mean_p=mean_p, mean_q=mean_q)
 
 
 @full_precision
@@ -153,13 +118,14 @@ def calibrated_kl(
     Shapes: residual (..., d), covariance and target_covariance (..., d, d) -> (...).
     """
     dim = check_square(covariance, 'covariance')
-    if check_square(target_covariance, 'target_covariance') != dim:
-        raise ValueError(
-            f'target_covariance: expected (..., {dim}, {dim}), got {shape_of(target_covariance)}'
-        )
-    trace, distance, log_ratio = _divergence_parts(residual, target_covariance, covariance, mask)
-    present = _count(mask, dim)
-    return ((trace - (dim - present) + distance) / 2 - present + log_ratio) / 2
+    trace, distance, log_ratio = _divergence_parts(
+        marginal_residual(residual, dim, mask),
+        marginal_cholesky(target_covariance, mask, 'target_covariance'),
+        marginal_cholesky(covariance, mask),
+    )
+    present = count_present(mask, dim)
+    divergence = ((trace - (dim - present) + distance) / 2 - present + log_ratio) / 2
+    return explain_nan(divergence, residual=residual)
 
 
 def _indices(index: Sequence[int] | Tensor, dim: int, name: str, device: torch.device) -> Tensor:
@@ -167,9 +133,9 @@ def _indices(index: Sequence[int] | Tensor, dim: int, name: str, device: torch.d
     if indices.dtype == torch.bool:
         check_mask(indices, dim, name)
         indices = indices.nonzero()[:, 0]
+    if indices.ndim != 1 or (indices.numel() and indices.is_floating_point()):
+        raise ValueError(f'{name}: expected a list of dimensions, got {index}')
     indices = indices.long()
-    if indices.ndim != 1:
-        raise ValueError(f'{name}: expected a list of dimensions, got shape {shape_of(indices)}')
     if ((indices < 0) | (indices >= dim)).any() or indices.unique().numel() != indices.numel():
         raise ValueError(
             f'{name}: expected different numbers in 0..{dim - 1}, got {indices.tolist()}'
@@ -182,12 +148,12 @@ def condition(
     mean: Tensor,
     covariance: Tensor,
     index: Sequence[int] | Tensor,
-    values: Tensor,
+    values: Sequence[float] | Tensor,
     query: Sequence[int] | Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Mean and covariance of y[query] given y[index] = values.
 
-    μq + Σqo Σoo^-1 (v - μo) and Σqq - Σqo Σoo^-1 Σoq; query defaults to the other dimensions, in order.
+    μq + Σqo Σoo^-1 (v - μo) and Σqq - Σqo Σoo^-1 Σoq; query defaults to the rest, in order.
 
     Shapes: mean (..., d), covariance (..., d, d), index (o,), values (..., o)
     -> (..., q), (..., q, q).
@@ -195,6 +161,7 @@ def condition(
     dim = check_square(covariance, 'covariance')
     check_vector(mean, dim, 'mean')
     given = _indices(index, dim, 'index', covariance.device)
+    values = torch.as_tensor(values, dtype=mean.dtype, device=mean.device)
     check_vector(values, given.numel(), 'values')
     rest = torch.ones(dim, dtype=torch.bool, device=covariance.device)
     rest[given] = False
@@ -204,7 +171,7 @@ def condition(
     rows = covariance[..., given, :]
     factor = safe_cholesky(rows[..., given])
     whitened = torch.linalg.solve_triangular(factor, rows[..., wanted], upper=False)
-    shift = _whiten(factor, values - mean[..., given])
+    shift = whiten(factor, values - mean[..., given])
     mean_rest = mean[..., wanted] + (whitened.mT @ shift[..., None])[..., 0]
     covariance_rest = covariance[..., wanted, :][..., wanted] - whitened.mT @ whitened
     return mean_rest, covariance_rest
@@ -222,12 +189,13 @@ def conditional_residual(
     dim = check_square(covariance, 'covariance')
     if block < 1 or dim % block:
         raise ValueError(f'block: expected a divisor of {dim}, got {block}')
-    factor = _cholesky(covariance, mask)
-    residual = _masked_residual(residual, dim, mask, 'residual')
+    factor = marginal_cholesky(covariance, mask)
+    residual = marginal_residual(residual, dim, mask)
     check_broadcastable(residual=residual.shape[:-1], covariance=factor.shape[:-2])
     precision = torch.cholesky_inverse(factor)
     # Λr from the factor, not from the inverse: the two triangular solves are the more accurate.
     weighted = torch.cholesky_solve(residual[..., None], factor)[..., 0]
+    explain_nan(weighted.detach(), residual=residual)
     if block == 1:
         return weighted / precision.diagonal(dim1=-2, dim2=-1)
     blocks = precision.unflatten(-1, (-1, block)).unflatten(-3, (-1, block))

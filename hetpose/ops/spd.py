@@ -17,7 +17,7 @@ from hetpose.ops.validation import (
     symmetric_items,
 )
 
-# Jitter is relative to an item's mean variance, so that it means the same at every scale.
+# Jitter is relative to each diagonal entry: it means the same at every scale of every dimension.
 JITTER = {torch.float32: 1e-6, torch.float64: 1e-12}
 JITTER_GROWTH = 10.0
 JITTER_STEPS = 3
@@ -40,7 +40,7 @@ class NotPositiveDefiniteError(ValueError):
 def safe_cholesky(matrix: Tensor, name: str = 'covariance') -> Tensor:
     """Lower Cholesky factor; items that fail, and only they, are tried again with jitter.
 
-    L Lᵀ = M, or M + jitter·mean(diag M)·I. Raises NotPositiveDefiniteError if that fails too.
+    L Lᵀ = M, or M + jitter·diag(M) for them. Raises NotPositiveDefiniteError if that fails too.
 
     Shapes: matrix (..., d, d) -> (..., d, d).
     """
@@ -54,22 +54,18 @@ def safe_cholesky(matrix: Tensor, name: str = 'covariance') -> Tensor:
 
 
 def _jittered_cholesky(matrix: Tensor, failed: Tensor, name: str) -> Tensor:
-    variance = matrix.detach().diagonal(dim1=-2, dim2=-1).mean(-1).clamp(min=0)
-    jitter = JITTER[matrix.dtype]
+    variance = matrix.detach().diagonal(dim1=-2, dim2=-1).clamp(min=0)
+    jitter = torch.where(failed, JITTER[matrix.dtype], 0.0).to(matrix.dtype)
     for _ in range(JITTER_STEPS):
-        lift = torch.where(failed, jitter * variance, 0.0)
-        factor, info = torch.linalg.cholesky_ex(_add_to_diagonal(matrix, lift[..., None]))
+        lifted = matrix + torch.diag_embed(jitter[..., None] * variance)
+        factor, info = torch.linalg.cholesky_ex(lifted)
         if not info.any():
             return factor
         # Only the items that fail again get more: the others keep what they passed with.
-        variance = torch.where(info != 0, variance * JITTER_GROWTH, variance)
+        jitter = torch.where(info != 0, jitter * JITTER_GROWTH, jitter)
     index, item = first_item(info != 0)
     eigenvalue = torch.linalg.eigvalsh(matrix.detach()[index].double())[0].item()
     raise NotPositiveDefiniteError(name, index, item, eigenvalue)
-
-
-def _add_to_diagonal(matrix: Tensor, value: Tensor) -> Tensor:
-    return matrix + torch.diag_embed(value.expand(matrix.shape[:-1]))
 
 
 @full_precision

@@ -98,6 +98,18 @@ def check_not_negative(value: float | Tensor, name: str) -> None:
         raise ValueError(f'{name}: expected values >= 0, got {value}')
 
 
+def explain_nan(result: Tensor, **arguments: Tensor | None) -> Tensor:
+    """The result (...), unless it is NaN or infinite because one of the named arguments is.
+
+    Looking at the result alone keeps the check cheap where nothing is wrong.
+    """
+    if not torch.isfinite(result).all():
+        for name, argument in arguments.items():
+            if argument is not None and not torch.isfinite(argument).all():
+                raise ValueError(f'{name}: holds NaN or infinite values')
+    return result
+
+
 def symmetric_items(matrix: Tensor) -> Tensor:
     """Which items of matrix (..., d, d) are finite and symmetric, as booleans (...)."""
     if not matrix.numel():

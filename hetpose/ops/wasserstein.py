@@ -12,6 +12,7 @@ from hetpose.ops.validation import (
     check_factor,
     check_mask,
     check_vector,
+    explain_nan,
     full_precision,
     shape_of,
 )
@@ -23,6 +24,12 @@ def _narrow(factor: Tensor) -> tuple[Tensor, Tensor | None]:
         return factor, None
     rows, lower = torch.linalg.qr(factor.mT)
     return lower.mT, rows.mT
+
+
+def _unit(factor: Tensor) -> Tensor:
+    """Scaled to entries of at most 1, so that a product neither overflows nor vanishes."""
+    largest = factor.abs().amax((-2, -1), keepdim=True)
+    return factor / largest.clamp(min=torch.finfo(factor.dtype).tiny)
 
 
 def _polar(matrix: Tensor) -> Tensor:
@@ -45,7 +52,7 @@ class _Procrustes(torch.autograd.Function):
         width = max(small.shape[-1], small_target.shape[-1])
         small = pad(small, (0, width - small.shape[-1]))
         small_target = pad(small_target, (0, width - small_target.shape[-1]))
-        rotation = _polar(small_target.mT @ small)
+        rotation = _polar(_unit(small_target).mT @ _unit(small))
         difference = small - small_target @ rotation
         gradients = []
         if ctx.needs_input_grad[0]:
@@ -112,7 +119,10 @@ def w2_squared(
     factor = factor.expand(*batch, *factor.shape[-2:])
     target_factor = target_factor.expand(*batch, *target_factor.shape[-2:])
     term = _mean_term(residual, factor.shape[-2], mask)
-    return term + _Procrustes.apply(factor, target_factor)
+    # Before, not after: the decomposition fails on NaN with a message that names no argument.
+    explain_nan(factor.detach(), factor=factor)
+    explain_nan(target_factor.detach(), target_factor=target_factor)
+    return explain_nan(term + _Procrustes.apply(factor, target_factor), residual=residual)
 
 
 @full_precision
@@ -133,4 +143,5 @@ def w2_squared_bound(
             f'got {target_factor.shape[-1]}'
         )
     term = _mean_term(residual, factor.shape[-2], mask)
-    return term + (factor - target_factor).square().sum((-2, -1))
+    distance = term + (factor - target_factor).square().sum((-2, -1))
+    return explain_nan(distance, factor=factor, target_factor=target_factor, residual=residual)
