@@ -1,0 +1,139 @@
+"""Errors and likelihoods of predicted poses.
+
+Axes: N samples, K joints, d = 2K interleaved coordinates. A mask is True where a coordinate is
+    annotated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from hetpose.evaluation.functional.calibration import split_blocks
+from hetpose.ops.gaussian import (
+    conditional_residual,
+    kl_divergence,
+    mahalanobis_squared,
+    negative_log_likelihood,
+)
+from hetpose.ops.spd import safe_cholesky
+from hetpose.ops.wasserstein import w2_squared
+
+EIGENVALUE_FLOOR = (
+    1e-6  # relative to the mean variance; for moments of incomplete data, which may be indefinite
+)
+
+
+@dataclass(frozen=True)
+class PoseErrors:
+    """Residuals (target − mean) and predicted covariances of N poses, in one unit."""
+
+    residual: Tensor  # (N, 2K)
+    covariance: Tensor  # (N, 2K, 2K)
+    mask: Tensor  # (N, 2K)
+    true_factor: Tensor | None = None  # (N, 2K, m), F with FFᵀ the true covariance
+
+    def rescaled(self, scale: Tensor) -> PoseErrors:
+        """The same errors in units of 1/scale, scale (N, 2) per axis: r ↦ Sr, Σ ↦ SΣS."""
+        rows = scale.repeat(1, self.residual.shape[-1] // 2)
+        factor = None if self.true_factor is None else self.true_factor * rows[:, :, None]
+        covariance = self.covariance * rows[:, :, None] * rows[:, None, :]
+        return PoseErrors(self.residual * rows, covariance, self.mask, factor)
+
+    def with_covariance(self, covariance: Tensor) -> PoseErrors:
+        """The same residuals judged by another covariance (N, 2K, 2K)."""
+        return replace(self, covariance=covariance)
+
+
+def mean_squared_error(errors: PoseErrors) -> float:
+    """Mean of r² over the present coordinates."""
+    return errors.residual[errors.mask].square().mean().item()
+
+
+def mean_negative_log_likelihood(errors: PoseErrors) -> float:
+    """Mean over samples of ½(n log 2π + log|Σ| + rᵀΛr), n the present coordinates."""
+    nll = negative_log_likelihood(errors.residual, errors.covariance, errors.mask)
+    return nll.mean().item()
+
+
+def joint_tac(errors: PoseErrors) -> Tensor:
+    """|y_k − E[y_k | other present joints]| averaged over samples: (K,), NaN if never present."""
+    distance = conditional_residual(errors.residual, errors.covariance, 2, errors.mask).norm(
+        dim=-1
+    )
+    present = errors.mask[:, ::2]
+    return torch.where(present, distance, 0.0).sum(0) / present.sum(0)
+
+
+def ellipse_coverage(errors: PoseErrors, level: float) -> float:
+    """Share of the present joints with rᵀΣ_k⁻¹r ≤ −2 log(1 − level), the exact χ²₂ quantile."""
+    if not 0 < level < 1:
+        raise ValueError(f'level must lie in (0, 1), got {level}')
+    residual, covariance, mask = split_blocks(errors.residual, errors.covariance, errors.mask)
+    distance = mahalanobis_squared(residual, covariance, mask)
+    inside = distance <= -2 * math.log(1 - level)
+    return inside[mask.all(-1)].double().mean().item()
+
+
+def correct_keypoints(errors: PoseErrors, size: Tensor, threshold: float) -> float:
+    """Share of the present joints with |r_k| ≤ threshold · size (N,); without a size, left out."""
+    distance = errors.residual.unflatten(-1, (-1, 2)).norm(dim=-1)
+    present = errors.mask[:, ::2] & size.isfinite()[:, None] & (size > 0)[:, None]
+    close = distance <= threshold * size[:, None]
+    return close[present].double().mean().item()
+
+
+def divergence_to_truth(errors: PoseErrors) -> tuple[float, float]:
+    """Mean KL(N(0, Σ_true) ‖ N(0, Σ)) and mean W2² between the two, over the present joints.
+
+    The true mean is not part of it: the label is one draw around it.
+    """
+    assert errors.true_factor is not None
+    truth = errors.true_factor @ errors.true_factor.mT
+    zero = torch.zeros_like(errors.residual)
+    kl = kl_divergence(zero, truth, zero, errors.covariance, errors.mask)
+    factor = safe_cholesky(errors.covariance)
+    w2 = w2_squared(factor, errors.true_factor, mask=errors.mask)
+    return kl.mean().item(), w2.mean().item()
+
+
+def residual_covariance(residual: Tensor, mask: Tensor) -> Tensor:
+    """E[r_i r_j] over the samples that have both, positive definite: (N, d) twice → (d, d)."""
+    weight = mask.to(residual.dtype)
+    masked = torch.where(mask, residual, torch.zeros_like(residual))
+    moment = (masked.mT @ masked) / (weight.mT @ weight).clamp_min(1)
+    values, vectors = torch.linalg.eigh(moment)
+    floor = EIGENVALUE_FLOOR * values.clamp_min(0).mean().clamp_min(torch.finfo(values.dtype).tiny)
+    return (vectors * values.clamp_min(floor)) @ vectors.mT
+
+
+def cross_fitted_covariance(residual: Tensor, mask: Tensor, folds: int = 2) -> Tensor:
+    """For each sample the covariance of the other folds' residuals: (N, d) twice → (N, d, d).
+
+    The homoscedastic model at its best: it sees residuals of the very set that it is judged on,
+        though never its own.
+    """
+    count = len(residual)
+    if count < folds:
+        raise ValueError(f'{count} samples cannot be split into {folds} folds')
+    fold = torch.arange(count, device=residual.device) % folds
+    fitted = [residual_covariance(residual[fold != i], mask[fold != i]) for i in range(folds)]
+    return torch.stack(fitted)[fold]
+
+
+def pose_metrics(errors: PoseErrors, levels: Sequence[float]) -> dict[str, float]:
+    """MSE, NLL, TAC, coverage, and KL and W2 where the truth is known, in one unit."""
+    metrics = {
+        'mse': mean_squared_error(errors),
+        'nll': mean_negative_log_likelihood(errors),
+        'tac': joint_tac(errors).nanmean().item(),
+    }
+    for level in levels:
+        metrics[f'coverage_{round(100 * level)}'] = ellipse_coverage(errors, level)
+    if errors.true_factor is not None:
+        metrics['kl'], metrics['w2'] = divergence_to_truth(errors)
+    return metrics

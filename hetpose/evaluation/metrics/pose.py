@@ -1,0 +1,160 @@
+"""The evaluator of heteroscedastic poses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from mmengine.evaluator import BaseMetric
+from mmengine.logging import MMLogger
+from mmpose.registry import METRICS
+from torch import Tensor
+
+from hetpose.errors import UserError
+from hetpose.evaluation.functional.pose import (
+    PoseErrors,
+    correct_keypoints,
+    cross_fitted_covariance,
+    joint_tac,
+    pose_metrics,
+)
+
+UNITLESS = ('coverage', 'kl')  # the same in heatmap units and in pixels
+
+
+@METRICS.register_module()
+class HeteroscedasticPoseMetric(BaseMetric):
+    """MSE, NLL, TAC, PCK, coverage, and KL and W2 to a known covariance.
+
+    Without suffix a number is in heatmap units, as in the paper; with ``_px`` in image pixels. NLL
+    is in nats per person, of the annotated joints. ``pck_05`` counts a joint as correct within
+    0.05 of the longer side of its box; ``pckh_50`` within 0.5 of the head's length, which is the
+    sample's ``head_size`` or the distance of ``head_joints``. ``homoscedastic_…`` judges the same
+    means by a constant covariance, cross-fitted on the residuals of the evaluated set (see
+    ``cross_fitted_covariance``), which favours that baseline.
+
+    Args:
+        heatmap_size: (W, H), as in the codec.
+        use_udp: as in the codec.
+        levels: coverage of the ellipses with these probabilities.
+        pck_thresholds, pckh_threshold: see above.
+        head_joints: two joints whose distance is the head's length where samples have no
+            ``head_size``.
+        per_joint: report TAC of every joint as well.
+        homoscedastic: report the homoscedastic baseline as well.
+    """
+
+    default_prefix = 'pose'
+
+    def __init__(
+        self,
+        heatmap_size: tuple[int, int] = (64, 64),
+        use_udp: bool = True,
+        levels: Sequence[float] = (0.5, 0.9, 0.95),
+        pck_thresholds: Sequence[float] = (0.05, 0.1),
+        pckh_threshold: float = 0.5,
+        head_joints: tuple[int, int] | None = None,
+        per_joint: bool = True,
+        homoscedastic: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.cells = np.asarray(heatmap_size, dtype=np.float64) - (1 if use_udp else 0)
+        self.levels = tuple(levels)
+        self.pck_thresholds = tuple(pck_thresholds)
+        self.pckh_threshold = pckh_threshold
+        self.head_joints = head_joints
+        self.per_joint = per_joint
+        self.homoscedastic = homoscedastic
+
+    def process(self, data_batch: Any, data_samples: Sequence[dict]) -> None:
+        """Keep residual, covariance and sizes of each sample, in image pixels."""
+        for sample in data_samples:
+            truth, predicted = sample['gt_instances'], sample['pred_instances']
+            if 'covariances' not in predicted:
+                raise UserError(
+                    'the model predicts no covariances: HeteroscedasticPoseMetric needs its head'
+                )
+            keypoints = np.asarray(truth['keypoints'], dtype=np.float64)[0, :, :2]
+            visible = np.asarray(truth['keypoints_visible'])
+            present = visible.reshape(visible.shape[:2] + (-1,))[0, :, 0] > 0
+            residual = keypoints - np.asarray(predicted['keypoints'], dtype=np.float64)[0, :, :2]
+            x1, y1, x2, y2 = np.asarray(truth['bboxes'], dtype=np.float64).reshape(-1, 4)[0]
+            result = dict(
+                residual=np.where(present[:, None], residual, 0).reshape(-1),
+                covariance=np.asarray(predicted['covariances'], dtype=np.float32)[0],
+                mask=np.repeat(present, 2),
+                box=max(x2 - x1, y2 - y1),
+                head=self._head_size(truth, keypoints, present),
+                scale=self.cells / np.asarray(sample['input_scale'], dtype=np.float64),
+            )
+            if 'true_factor' in truth:
+                result['true_factor'] = np.asarray(truth['true_factor'], dtype=np.float32)[0]
+            self.results.append(result)
+
+    def _head_size(self, truth: dict, keypoints: np.ndarray, present: np.ndarray) -> float:
+        """The head's length in image pixels, NaN where unknown."""
+        if 'head_size' in truth:
+            return float(np.asarray(truth['head_size']).reshape(-1)[0])
+        if self.head_joints is None or not present[list(self.head_joints)].all():
+            return float('nan')
+        first, second = self.head_joints
+        return float(np.linalg.norm(keypoints[first] - keypoints[second]))
+
+    def compute_metrics(self, results: list[dict]) -> dict[str, float]:
+        """All numbers over the samples that have an annotated joint."""
+        kept = [result for result in results if result['mask'].any()]
+        if len(kept) < len(results):
+            MMLogger.get_current_instance().warning(
+                f'{len(results) - len(kept)} of {len(results)} samples have no annotated joint: '
+                'they are not evaluated'
+            )
+        if not kept:
+            raise UserError('no evaluated sample has an annotated joint')
+        pixels, scale = _stack_errors(kept), _stack(kept, 'scale')
+        heatmap = pixels.rescaled(scale)
+        metrics = self._both_units(heatmap, pixels)
+        box, head = _stack(kept, 'box'), _stack(kept, 'head')
+        for threshold in self.pck_thresholds:
+            metrics[f'pck_{round(100 * threshold):02d}'] = correct_keypoints(
+                pixels, box, threshold
+            )
+        if head.isfinite().any():
+            name = f'pckh_{round(100 * self.pckh_threshold):02d}'
+            metrics[name] = correct_keypoints(pixels, head, self.pckh_threshold)
+        if self.per_joint:
+            metrics.update(zip(self._tac_names(pixels), joint_tac(heatmap).tolist(), strict=True))
+        if self.homoscedastic and len(kept) > 1:
+            constant = cross_fitted_covariance(heatmap.residual, heatmap.mask)
+            baseline = heatmap.with_covariance(constant)
+            both = self._both_units(baseline, baseline.rescaled(1 / scale))
+            metrics.update({f'homoscedastic_{name}': value for name, value in both.items()})
+        return metrics
+
+    def _both_units(self, heatmap: PoseErrors, pixels: PoseErrors) -> dict[str, float]:
+        metrics = pose_metrics(heatmap, self.levels)
+        in_pixels = pose_metrics(pixels, ())
+        for name, value in in_pixels.items():
+            if not name.startswith(UNITLESS):
+                metrics[f'{name}_px'] = value
+        return metrics
+
+    def _tac_names(self, errors: PoseErrors) -> list[str]:
+        names = (self.dataset_meta or {}).get('keypoint_id2name', {})
+        return [f'tac_{names.get(k, k)}' for k in range(errors.residual.shape[-1] // 2)]
+
+
+def _stack(results: list[dict], key: str) -> Tensor:
+    return torch.as_tensor(np.stack([np.asarray(result[key]) for result in results]))
+
+
+def _stack_errors(results: list[dict]) -> PoseErrors:
+    known = all('true_factor' in result for result in results)
+    return PoseErrors(
+        residual=_stack(results, 'residual').double(),
+        covariance=_stack(results, 'covariance').double(),
+        mask=_stack(results, 'mask'),
+        true_factor=_stack(results, 'true_factor').double() if known else None,
+    )

@@ -1,0 +1,277 @@
+"""A heatmap head that predicts a Gaussian over all joints at once.
+
+Axes: B batch, K joints, C channels, (h, w) feature map, (H, W) heatmap, m entries of the
+    bottleneck z.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from mmengine.structures import PixelData
+from mmpose.models.heads import HeatmapHead
+from mmpose.registry import MODELS
+from torch import Tensor, nn
+
+from hetpose.models.covariance.base import CovarianceParameterisation
+from hetpose.models.heads.bottleneck import Bottleneck
+from hetpose.models.heads.pose_prediction import fuse_mirrored, to_instances
+from hetpose.ops.covariance import Covariance
+from hetpose.ops.feedforward import ResidualMLP
+from hetpose.ops.soft_argmax import soft_argmax
+from hetpose.ops.taylor import TaylorTerms, soft_argmax_terms
+
+ACCURACY_THRESHOLD = 0.05  # of the heatmap's longer side, for the accuracy in the training log
+
+
+class PoseDistribution(NamedTuple):
+    """What the head knows about a batch, in heatmap units."""
+
+    heatmaps: Tensor  # (B, K, H, W)
+    mean: Tensor  # (B, 2K)
+    covariance: Covariance  # of (B, 2K, 2K)
+
+
+class PoseLabels(NamedTuple):
+    """What the codec encoded for a batch, in heatmap units."""
+
+    heatmaps: Tensor  # (B, K, H, W)
+    target: Tensor  # (B, 2K)
+    weights: Tensor  # (B, K), 0 for a missing joint
+    root: Tensor | None  # (B, 2K, 2K), the symmetric root of the pseudo-label
+
+
+@MODELS.register_module()
+class HeteroscedasticHead(HeatmapHead):
+    """Heatmaps, their soft-argmax mean and a full covariance, for ``TopdownPoseEstimator``.
+
+    F → z = down(F); heatmaps = decoder(F + lift(z)); mean = soft_argmax(heatmaps); Σ =
+    parameterisation(net(sg(z))).
+
+    The decoder is HeatmapHead's own (``deconv_layers``, ``conv_layers``, ``final_layer``), so the
+    weights of a published checkpoint load under their own names. sg stops the gradient: no
+    covariance objective reaches the backbone through Σ. A Taylor-induced covariance differentiates
+    the mean with respect to z, without the backbone.
+
+    The loss is the heatmap term (``loss``) plus ``objective_weight`` times the objective, both
+    blind to missing joints.
+
+    Args:
+        in_channels, out_channels: C and K; all further arguments of HeatmapHead may be given.
+        covariance: config of the parameterisation.
+        objective: config of the objective.
+        decoder: config of the codec, a ``SoftArgmaxCodec``.
+        bottleneck_dim: m.
+        covariance_width, covariance_blocks: size of the residual network from z to the raw
+            covariance outputs.
+        temperature: the softmax's, on heatmaps that peak at 1. At 20 the background of a 64×64 map
+            weighs under 0.01%.
+        learn_temperature: train its logarithm with the rest.
+        loss: config of the heatmap term. Its mean runs over all H·W pixels while the objective
+            sums over coordinates, hence the large default weight.
+        objective_weight: factor of the objective.
+        score_radius: a keypoint's score is the probability, under Σ, that the true joint lies
+            within this fraction of the longer side of its box; 0.05 is mmpose's PCK threshold.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        covariance: dict,
+        objective: dict,
+        decoder: dict,
+        bottleneck_dim: int = 64,
+        covariance_width: int = 256,
+        covariance_blocks: int = 2,
+        temperature: float = 20.0,
+        learn_temperature: bool = False,
+        loss: dict | None = None,
+        objective_weight: float = 1.0,
+        score_radius: float = 0.05,
+        **kwargs: Any,
+    ) -> None:
+        if loss is None:
+            loss = dict(type='KeypointMSELoss', use_target_weight=True, loss_weight=1000.0)
+        super().__init__(in_channels, out_channels, loss=loss, decoder=decoder, **kwargs)
+        for name, value in (('temperature', temperature), ('score_radius', score_radius)):
+            if value <= 0:
+                raise ValueError(f'{name} must be positive, got {value}')
+        self.dim = 2 * out_channels
+        self.objective_weight = objective_weight
+        self.score_radius = score_radius
+        log_temperature = torch.tensor(math.log(temperature))
+        if learn_temperature:
+            self.log_temperature = nn.Parameter(log_temperature)
+        else:
+            self.register_buffer('log_temperature', log_temperature, persistent=False)
+        self.bottleneck = Bottleneck(in_channels, self._feature_size(), bottleneck_dim)
+        self.covariance: CovarianceParameterisation = MODELS.build(covariance)
+        self.objective = MODELS.build(objective)
+        self.objective.check(self.covariance, self.dim)
+        outputs = self.covariance.num_outputs(self.dim)
+        self.covariance_net = (
+            ResidualMLP(bottleneck_dim, outputs, covariance_width, covariance_blocks)
+            if outputs
+            else None
+        )
+
+    def _feature_size(self) -> tuple[int, int]:
+        """(h, w) of the backbone's map: each deconvolution doubles it, up to the heatmap."""
+        doublings = sum(isinstance(m, nn.ConvTranspose2d) for m in self.deconv_layers.modules())
+        width, height = self.decoder.heatmap_size
+        if width % 2**doublings or height % 2**doublings:
+            raise ValueError(
+                f'heatmap_size {(width, height)} is not a multiple of {2**doublings}, which '
+                f'{doublings} deconvolutions need'
+            )
+        return height // 2**doublings, width // 2**doublings
+
+    @property
+    def temperature(self) -> Tensor:
+        """The softmax's temperature, a scalar."""
+        return self.log_temperature.exp()
+
+    @property
+    def heatmap_decoder(self) -> nn.Sequential:
+        """(B, C, h, w) → heatmaps (B, K, H, W); the layers keep their own names."""
+        return nn.Sequential(self.deconv_layers, self.conv_layers, self.final_layer)
+
+    def switch(self, objective: dict | None = None, covariance: dict | None = None) -> None:
+        """Change the objective, the parameterisation, or both, and keep every weight.
+
+        A parameterisation with another number of outputs would need other weights, so it is
+        refused.
+        """
+        new_covariance = self.covariance if covariance is None else MODELS.build(covariance)
+        new_objective = self.objective if objective is None else MODELS.build(objective)
+        old, new = (c.num_outputs(self.dim) for c in (self.covariance, new_covariance))
+        if old != new:
+            raise ValueError(
+                f'cannot switch from {type(self.covariance).__name__} with {old} outputs to '
+                f'{type(new_covariance).__name__} with {new}'
+            )
+        new_objective.check(new_covariance, self.dim)
+        self.covariance = new_covariance.to(self.log_temperature.device).train(self.training)
+        self.objective = new_objective.to(self.log_temperature.device)
+
+    def forward(self, feats: Sequence[Tensor]) -> PoseDistribution:
+        """Feature maps, the last of which is F (B, C, h, w) → the distribution."""
+        features = feats[-1]
+        z, lifted = self.bottleneck(features)
+        heatmaps = super().forward((lifted,))
+        with torch.autocast(device_type=features.device.type, enabled=False):
+            raw_mean = soft_argmax(heatmaps.float(), self.temperature).flatten(-2)
+            z = z.detach().float()
+            raw = z.new_zeros(len(z), 0) if self.covariance_net is None else self.covariance_net(z)
+            covariance = self.covariance(raw, self.dim, self._taylor_terms(features, z))
+            mean = self.covariance.location(raw_mean, covariance)
+        return PoseDistribution(heatmaps, mean, covariance)
+
+    def _taylor_terms(self, features: Tensor, z: Tensor) -> TaylorTerms | None:
+        """Derivatives of the mean with respect to z, constants for the gradient."""
+        if self.covariance.taylor_order is None:
+            return None
+        return soft_argmax_terms(
+            self.heatmap_decoder,
+            features.detach().float(),
+            self.bottleneck.lift,
+            z,
+            self.temperature.item(),
+            self.covariance.taylor_order,
+        )
+
+    def loss(
+        self, feats: Sequence[Tensor], batch_data_samples: list, train_cfg: dict | None = None
+    ) -> dict[str, Tensor]:
+        """The heatmap term and the objective, averaged over the batch."""
+        labels = self._labels(batch_data_samples)
+        predicted = self.forward(feats)
+        mask = labels.weights.repeat_interleave(2, dim=-1) > 0
+        per_sample = self.objective(
+            predicted.mean, labels.target, predicted.covariance, labels.root, mask
+        )
+        losses = dict(
+            loss_heatmap=self.loss_module(predicted.heatmaps, labels.heatmaps, labels.weights),
+            loss_objective=self.objective_weight * per_sample.mean(),
+        )
+        if (train_cfg or {}).get('compute_acc', True):
+            losses['acc_pose'] = self._accuracy(predicted.mean.detach(), labels)
+        return losses
+
+    def _labels(self, samples: list) -> PoseLabels:
+        """Stack what SoftArgmaxCodec encoded; the pseudo-label only if the objective reads it."""
+        labels = [sample.gt_instance_labels for sample in samples]
+        root = None
+        if self.objective.needs_target_covariance:
+            if any('pseudo_root' not in label for label in labels):
+                raise ValueError(
+                    f'{type(self.objective).__name__} needs pseudo-labels: give the dataset a '
+                    'pseudo-label file and let SoftArgmaxCodec encode it'
+                )
+            root = torch.cat([label.pseudo_root for label in labels])
+        return PoseLabels(
+            heatmaps=torch.stack([sample.gt_fields.heatmaps for sample in samples]),
+            target=torch.cat([label.keypoint_labels for label in labels]).flatten(-2),
+            weights=torch.cat([label.keypoint_weights for label in labels]),
+            root=root,
+        )
+
+    def _accuracy(self, mean: Tensor, labels: PoseLabels) -> Tensor:
+        """Share of the present joints whose mean (B, 2K) lies close to the label."""
+        distance = (mean - labels.target).unflatten(-1, (-1, 2)).norm(dim=-1)
+        close = distance < ACCURACY_THRESHOLD * max(self.decoder.heatmap_size)
+        present = labels.weights > 0
+        return (close & present).sum() / present.sum().clamp_min(1)
+
+    def residuals(self, feats: Sequence[Tensor], samples: list) -> tuple[Tensor, Tensor]:
+        """target − mean (B, 2K) in heatmap units and the mask (B, 2K) of present coordinates."""
+        labels = self._labels(samples)
+        with torch.no_grad():
+            residual = labels.target - self.forward(feats).mean
+        mask = labels.weights.repeat_interleave(2, dim=-1) > 0
+        return torch.where(mask, residual, torch.zeros_like(residual)), mask
+
+    def predict(
+        self, feats: Any, batch_data_samples: list, test_cfg: dict | None = None
+    ) -> list | tuple[list, list]:
+        """Instances with keypoints in input pixels and covariances in image pixels².
+
+        With ``flip_test``, feats holds the features of the images and of the mirrored images: see
+            ``fuse_mirrored``.
+        Fields: keypoints (1, K, 2), keypoint_scores (1, K), keypoint_covariances (1, K, 2, 2),
+            covariances (1, 2K, 2K);
+        ``covariances`` holds the joints of ``output_keypoint_indices`` if that is set.
+        """
+        test_cfg = test_cfg or {}
+        flip = test_cfg.get('flip_test', False)
+        predicted = self.forward(feats[0] if flip else feats)
+        heatmaps, mean, covariance = (
+            predicted.heatmaps,
+            predicted.mean,
+            predicted.covariance.matrix,
+        )
+        if flip:
+            mirrored = self.forward(feats[1])
+            permutation = batch_data_samples[0].metainfo['flip_indices']
+            mean, covariance = fuse_mirrored(
+                (mean, covariance),
+                (mirrored.mean, mirrored.covariance.matrix),
+                permutation,
+                self.decoder.mirror_offset,
+            )
+            heatmaps = 0.5 * (heatmaps + mirrored.heatmaps.flip(-1)[:, permutation])
+        instances = to_instances(
+            mean,
+            covariance,
+            batch_data_samples,
+            self.decoder,
+            self.score_radius,
+            test_cfg.get('output_keypoint_indices'),
+        )
+        if test_cfg.get('output_heatmaps', False):
+            return instances, [PixelData(heatmaps=heatmap) for heatmap in heatmaps.detach()]
+        return instances

@@ -1,0 +1,105 @@
+"""From a Gaussian in heatmap units to what mmpose calls predicted instances.
+
+Axes: B batch, K joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from mmengine.structures import InstanceData
+from torch import Tensor
+
+from hetpose.models.codecs import SoftArgmaxCodec
+from hetpose.ops.affine import transform_covariance, transform_points
+from hetpose.ops.disc import disc_probability
+
+
+def fuse_mirrored(
+    straight: tuple[Tensor, Tensor],
+    mirrored: tuple[Tensor, Tensor],
+    permutation: Sequence[int],
+    mirror_offset: float,
+) -> tuple[Tensor, Tensor]:
+    """Fuse the Gaussians of an image and of its mirror image: μ = ½(μ₁ + μ₂), Σ = ½(Σ₁ + Σ₂).
+
+    The second is first mirrored back: x ↦ c − x, left and right joints exchanged, Σ ↦ (P⊗diag(−1,
+        1)) Σ (P⊗diag(−1, 1))ᵀ.
+    ½(Σ₁ + Σ₂) bounds the covariance of the averaged residual ½(r₁ + r₂) from above, with equality
+    where r₁ = r₂, as for the noise of the label; the shrinkage that averaging brings depends on a
+    correlation that nobody knows.
+
+    Args:
+        straight, mirrored: mean (B, 2K) and covariance (B, 2K, 2K).
+        permutation: mirrored partner of each joint.
+        mirror_offset: c.
+
+    Returns:
+        Mean (B, 2K) and covariance (B, 2K, 2K).
+    """
+    mean, covariance = straight
+    mirror = mean.new_tensor([[-1.0, 0.0, mirror_offset], [0.0, 1.0, 0.0]])
+    points = transform_points(mirrored[0].unflatten(-1, (-1, 2)), mirror, permutation)
+    other = transform_covariance(mirrored[1], mirror, permutation)
+    return 0.5 * (mean + points.flatten(-2)), 0.5 * (covariance + other)
+
+
+def to_instances(
+    mean: Tensor,
+    covariance: Tensor,
+    samples: list,
+    codec: SoftArgmaxCodec,
+    score_radius: float,
+    keypoint_indices: Sequence[int] | None = None,
+) -> list[InstanceData]:
+    """One InstanceData per sample from mean (B, 2K) and covariance (B, 2K, 2K) in heatmap units.
+
+    The estimator maps keypoints to the image itself and knows nothing of Σ, so keypoints leave in
+    input pixels and Σ in image pixels²: Σ_image = (I⊗S) Σ (I⊗S), S = diag(codec scale ·
+    input_scale / input_size). The estimator also selects ``output_keypoint_indices`` in every
+    field that is named keypoint…; ``covariances`` is selected here.
+    """
+    mean, covariance = mean.detach(), covariance.detach()
+    meta = [sample.metainfo for sample in samples]
+    decode_scale = mean.new_tensor(codec.decode_scale)
+    ratio = [np.asarray(m['input_scale']) / np.asarray(m['input_size']) for m in meta]
+    scale = decode_scale * mean.new_tensor(np.stack(ratio))  # (B, 2)
+    in_image = transform_covariance(covariance, torch.diag_embed(scale))
+    blocks = joint_blocks(in_image)
+    boxes = [_longer_side(sample) for sample in samples]
+    radius = score_radius * mean.new_tensor(boxes)[:, None]
+    scores = disc_probability(blocks, radius).cpu().numpy()
+    keypoints = (mean.unflatten(-1, (-1, 2)) * decode_scale).cpu().numpy()
+    if keypoint_indices is not None:
+        rows = torch.as_tensor(keypoint_indices, device=mean.device)
+        rows = (2 * rows[:, None] + torch.arange(2, device=mean.device)).flatten()
+        in_image = in_image[:, rows[:, None], rows]
+    full, per_joint = in_image.cpu().numpy(), blocks.cpu().numpy()
+    return [
+        InstanceData(
+            keypoints=keypoints[i][None],
+            keypoint_scores=scores[i][None],
+            keypoint_covariances=per_joint[i][None],
+            covariances=full[i][None],
+        )
+        for i in range(len(samples))
+    ]
+
+
+def joint_blocks(covariance: Tensor) -> Tensor:
+    """The 2×2 block of every joint: (..., 2K, 2K) → (..., K, 2, 2)."""
+    joints = covariance.shape[-1] // 2
+    tiled = covariance.unflatten(-1, (joints, 2)).unflatten(-3, (joints, 2))  # (..., K, 2, K, 2)
+    return tiled.diagonal(dim1=-4, dim2=-2).movedim(-1, -3)
+
+
+def _longer_side(sample) -> float:
+    """The longer side of the box in image pixels; of the warped region where there is none."""
+    instances = sample.gt_instances if 'gt_instances' in sample else {}
+    if 'bboxes' in instances:
+        x1, y1, x2, y2 = np.asarray(instances.bboxes).reshape(-1, 4)[0]
+        if max(x2 - x1, y2 - y1) > 0:
+            return float(max(x2 - x1, y2 - y1))
+    return float(np.max(sample.metainfo['input_scale']))
