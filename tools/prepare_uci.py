@@ -3,8 +3,6 @@
 import argparse
 from pathlib import Path
 
-from hetpose import cli
-
 EPILOG = """examples:
   python tools/prepare_uci.py                          all twelve, into data/uci
   python tools/prepare_uci.py concrete energy          two of them
@@ -31,8 +29,7 @@ def parse_args() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> int:
-    args = parse_args()
+def main(args: argparse.Namespace) -> int:
     from hetpose.apis.prepare_uci import SOURCES, prepare
     from hetpose.paths import data_root
 
@@ -44,4 +41,7 @@ def main() -> int:
 
 
 if __name__ == '__main__':
-    cli.run(main)
+    arguments = parse_args()  # before the heavy imports, so that --help is quick
+    from hetpose import cli
+
+    cli.run(lambda: main(arguments))

@@ -120,7 +120,7 @@ def naval(read: Reader) -> Table:
 
 
 def parkinson(read: Reader) -> Table:
-    """Train and test rows without the subject's number and the labels (train has two, test one)."""
+    """Train and test rows, without the subject's number and the labels (train has one more)."""
     names = [f'f{i}' for i in range(1, PARKINSON_FEATURES + 1)]
     members = ('train_data.txt', 'test_data.txt')
     lines = [line for name in members for line in _delimited(read(name))]

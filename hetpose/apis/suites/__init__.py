@@ -1,0 +1,1 @@
+"""The regression suites: plan, run, report."""

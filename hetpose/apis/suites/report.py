@@ -1,0 +1,205 @@
+"""Stored units to a Markdown table, a JSON file and plots."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hetpose.apis.suites import paper, plots
+from hetpose.apis.suites.plan import BASELINE, HELDOUT, Suite, find_suite
+from hetpose.apis.suites.statistics import Summary, summarise
+from hetpose.apis.suites.store import DIVERGED, Result, load_all, strict
+from hetpose.errors import UserError
+from hetpose.fileio import write_json, write_text
+
+TITLES = {'mse': 'MSE', 'nll': 'NLL', 'tac': 'TAC', 'kl': 'KL', 'w2': 'W2²'}
+COSTS = {'time_ms': 'ms/step', 'memory_mb': 'MB'}
+WORSE = '▽'
+PROTOCOL_NOTES = {
+    HELDOUT: 'held-out: trained on 80%, tuned on 10%, measured on the last 10%',
+    'paper': 'paper: trained and measured on the same data, as the published numbers were',
+}
+
+Table = dict[str, dict[str, dict[str, Summary]]]  # dataset, metric, method
+
+
+def build_report(folder: Path) -> str:
+    """Write report.md, report.json and plots/ from the stored units; returns the Markdown."""
+    results = load_all(folder)
+    if not results:
+        raise UserError(f'no stored units in {folder}')
+    suite = find_suite(results[0].settings.suite)
+    table = tabulate(suite, results)
+    losers = not_better_than_baseline(table) if results[0].settings.protocol == HELDOUT else {}
+    pictures = plots.draw(suite, results, folder / 'plots')
+    text = markdown(suite, results, table, losers, [path.relative_to(folder) for path in pictures])
+    write_text(folder / 'report.md', text)
+    write_json(folder / 'report.json', as_json(results, table, losers))
+    return text
+
+
+def tabulate(suite: Suite, results: Iterable[Result]) -> Table:
+    """Summaries per dataset, metric and method; what has no value is left out."""
+    cells: dict[str, Any] = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
+    for result in results:
+        unit = result.unit
+        for metric in suite.metrics:
+            value = result.metric(metric)
+            if value is not None and (result.status == DIVERGED or metric in result.metrics):
+                cells[unit.dataset][metric][unit.method][unit.trial] = value
+        for cost in COSTS:
+            value = result.cost.get(cost)
+            if value is not None:
+                cells[unit.dataset][cost][unit.method][unit.trial] = value
+    return {
+        dataset: {metric: summarise(by_method) for metric, by_method in metrics.items()}
+        for dataset, metrics in cells.items()
+    }
+
+
+def not_better_than_baseline(table: Table) -> dict[str, list[str]]:
+    """Per dataset, the methods whose held-out NLL is not below that of the constant covariance."""
+    losers = {}
+    for dataset, metrics in table.items():
+        nll = metrics.get('nll', {})
+        if BASELINE in nll:
+            limit = nll[BASELINE].mean
+            losers[dataset] = [
+                method
+                for method, summary in nll.items()
+                if method != BASELINE and (summary.diverged or summary.mean >= limit)
+            ]
+    return losers
+
+
+def markdown(
+    suite: Suite,
+    results: Sequence[Result],
+    table: Table,
+    losers: dict[str, list[str]],
+    pictures: Sequence[Path],
+) -> str:
+    settings = results[0].settings
+    trials = 1 + max(result.unit.trial for result in results)
+    warm = ', mean alone for the first half' if settings.warm_up else ''
+    lines = [
+        f'# {suite.name} suite',
+        '',
+        f'{settings.epochs} epochs{warm}, {trials} trial{"s" * (trials > 1)}, {len(results)} '
+        f'units. {PROTOCOL_NOTES[settings.protocol].capitalize()}.',
+        '',
+        _legend(suite, trials, losers),
+    ]
+    for dataset in sorted(table, key=suite.datasets.index):
+        lines += ['', f'## {dataset}', '']
+        lines += _dataset_table(suite, dataset, table[dataset], losers.get(dataset, []))
+        lines += _divergences(dataset, results)
+    if pictures:
+        lines += ['', '## Plots', '']
+        lines += [f'![{path.stem}]({path.as_posix()})\n' for path in pictures]
+    return '\n'.join(lines).rstrip() + '\n'
+
+
+def _legend(suite: Suite, trials: int, losers: dict[str, list[str]]) -> str:
+    parts = ['Lower is better. Mean ± standard deviation over trials' if trials > 1 else
+             'Lower is better. One trial, so no standard deviation and no test']  # fmt: skip
+    parts.append('**bold** is the best' + (
+        ' and what a paired t-test cannot tell from it (p > 0.05)' if trials > 1 else ''
+    ))  # fmt: skip
+    if losers:
+        parts.append(f'{WORSE} does not beat {BASELINE} on held-out NLL')
+    if suite.name == 'uci':
+        parts.append('"paper" is the published value, measured on training data')
+    return '; '.join(parts) + '.'
+
+
+def _dataset_table(
+    suite: Suite, dataset: str, metrics: dict[str, dict[str, Summary]], losers: list[str]
+) -> list[str]:
+    shown = [m for m in suite.metrics if m in metrics]
+    published = paper.uci() if suite.name == 'uci' else {}
+    with_paper = {m for m in shown if any((dataset, x, m) in published for x in suite.methods)}
+    costs = [cost for cost in COSTS if cost in metrics]
+    header = ['method']
+    for metric in shown:
+        header += [TITLES[metric], *(['paper'] if metric in with_paper else [])]
+    header += [COSTS[cost] for cost in costs]
+    present = {method for column in metrics.values() for method in column}
+    rows = []
+    for method in sorted(present, key=suite.methods.index):
+        row = [f'{method} {WORSE}' if method in losers else method]
+        for metric in shown:
+            row.append(_cell(metrics[metric].get(method)))
+            if metric in with_paper:
+                row.append(_paper_cell(published.get((dataset, method, metric))))
+        row += [_cost_cell(metrics[cost].get(method)) for cost in costs]
+        rows.append(row)
+    rule = ['---', *['---:'] * (len(header) - 1)]
+    return [f'| {" | ".join(row)} |' for row in (header, rule, *rows)]
+
+
+def _cost_cell(summary: Summary | None) -> str:
+    return '–' if summary is None else f'{summary.mean:.1f}'
+
+
+def _cell(summary: Summary | None) -> str:
+    if summary is None:
+        return '–'
+    total = summary.count + summary.diverged
+    if not summary.count:
+        return 'diverged'
+    text = number(summary.mean)
+    if summary.count > 1:
+        text += f' ± {number(summary.std)}'
+    if summary.diverged:
+        return f'{text} ({summary.diverged} of {total} diverged)'
+    return f'**{text}**' if summary.best else text
+
+
+def _paper_cell(value: paper.Published | None) -> str:
+    return '' if value is None else f'{value.mean:.2f} ± {value.std:.2f}'
+
+
+def number(value: float) -> str:
+    """Three decimals, or four significant figures for what is large."""
+    return f'{value:.3f}' if abs(value) < 1000 else f'{value:.4g}'
+
+
+def _divergences(dataset: str, results: Iterable[Result]) -> list[str]:
+    lines = []
+    for result in results:
+        if result.unit.dataset == dataset and result.divergence:
+            why = result.divergence
+            lines.append(
+                f'- {result.unit.method}, trial {result.unit.trial}: diverged at step '
+                f'{why.get("step")} (epoch {why.get("epoch")}): {why.get("reason")}'
+            )
+    return ['', *lines] if lines else []
+
+
+def as_json(
+    results: Sequence[Result], table: Table, losers: dict[str, list[str]]
+) -> dict[str, Any]:
+    published = paper.uci() if results[0].settings.suite == 'uci' else {}
+    entries = [
+        {
+            'dataset': dataset,
+            'method': method,
+            'metric': metric,
+            **vars(summary),
+            'paper': dict(published[key]._asdict()) if key in published else None,
+        }
+        for dataset, metrics in table.items()
+        for metric, methods in metrics.items()
+        for method, summary in methods.items()
+        for key in [(dataset, method, metric)]
+    ]
+    return strict(
+        {
+            'settings': vars(results[0].settings),
+            'not_better_than_homoscedastic': losers,
+            'results': entries,
+        }
+    )

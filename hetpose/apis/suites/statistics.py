@@ -1,0 +1,66 @@
+"""Means over trials and the test for a tie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean and sample standard deviation over the trials that gave a value."""
+
+    mean: float
+    std: float
+    count: int
+    diverged: int
+    best: bool = False
+
+
+def summarise(cells: Mapping[str, Mapping[int, float]]) -> dict[str, Summary]:
+    """Per method: its summary over trials, and whether it is the best or tied with it.
+
+    ``cells[method][trial]`` is a value, lower is better, infinite where the method diverged. A
+    method with a diverged trial cannot be best.
+    """
+    summaries = {}
+    for method, values in cells.items():
+        finite = np.array([v for v in values.values() if math.isfinite(v)])
+        mean = float(finite.mean()) if len(finite) else math.inf
+        std = float(finite.std(ddof=1)) if len(finite) > 1 else 0.0
+        summaries[method] = Summary(mean, std, len(finite), len(values) - len(finite))
+    whole = {m: s.mean for m, s in summaries.items() if s.count and not s.diverged}
+    if not whole:
+        return summaries
+    winner = min(whole, key=whole.__getitem__)
+    return {
+        method: Summary(
+            **{**vars(s), 'best': method in whole and tied(cells[winner], cells[method])}
+        )
+        for method, s in summaries.items()
+    }
+
+
+def tied(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
+    """Whether two methods cannot be told apart at the 5% level.
+
+    Trials share data, weights and batches, so the test is the paired t-test over their common
+    trials; Welch's test if they have fewer than two in common. One trial allows no test: equal
+    numbers tie.
+    """
+    common = sorted(set(first) & set(second))
+    if len(common) >= 2:
+        difference = np.array([first[t] - second[t] for t in common])
+        if np.ptp(difference) == 0:  # no spread: the test statistic is 0/0 or infinite
+            return bool(difference[0] == 0)
+        return bool(stats.ttest_1samp(difference, 0.0).pvalue > LEVEL)
+    a, b = np.array(list(first.values())), np.array(list(second.values()))
+    if min(len(a), len(b)) < 2 or np.ptp(a) + np.ptp(b) == 0:
+        return bool(a.mean() == b.mean())
+    return bool(stats.ttest_ind(a, b, equal_var=False).pvalue > LEVEL)

@@ -1,0 +1,88 @@
+"""Results of units on disk: one JSON file each, whole or absent."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hetpose.apis.suites.plan import Settings, Unit
+from hetpose.errors import UserError
+from hetpose.fileio import write_json
+
+DONE, DIVERGED = 'done', 'diverged'
+
+
+@dataclass
+class Result:
+    """What a unit gave.
+
+    ``metrics`` were measured on the test part (heldout) or on the training data (paper);
+    ``curve`` holds one dict per epoch; ``divergence`` says where and why a method broke down.
+    ``extra`` is what the suite's plots need (a fitted sinusoid, a path of ellipses).
+    ``digest`` identifies the full configuration, so that a stored result made by another one is
+    seen.
+    """
+
+    unit: Unit
+    settings: Settings
+    digest: str
+    status: str = DONE
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    curve: list[dict[str, float | None]] = field(default_factory=list)
+    cost: dict[str, float | None] = field(default_factory=dict)
+    divergence: dict[str, Any] | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def metric(self, name: str) -> float | None:
+        """The value of a metric; infinite if the method diverged, None if it has no such value."""
+        if self.status == DIVERGED:
+            return math.inf
+        return self.metrics.get(name)
+
+
+def unit_path(folder: Path, unit: Unit) -> Path:
+    return folder / 'units' / unit.dataset / f'{unit.method}-{unit.trial}.json'
+
+
+def save(folder: Path, result: Result) -> None:
+    write_json(unit_path(folder, result.unit), strict(asdict(result)))
+
+
+def load(path: Path) -> Result:
+    try:
+        stored = json.loads(path.read_text(encoding='utf-8'))
+        unit, settings = Unit(**stored.pop('unit')), Settings(**stored.pop('settings'))
+        return Result(unit=unit, settings=settings, **stored)
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(
+            f'{path} is not a stored unit ({error}); delete it to run it again'
+        ) from error
+
+
+def load_all(folder: Path) -> list[Result]:
+    """Every stored result of one group of settings, in a fixed order."""
+    return [load(path) for path in sorted((folder / 'units').glob('*/*.json'))]
+
+
+def groups(folder: Path) -> list[Path]:
+    """The settings groups in an output folder, or the folder itself if it is one."""
+    if (folder / 'units').is_dir():
+        return [folder]
+    found = sorted(path.parent for path in folder.glob('*/units'))
+    if not found:
+        raise UserError(f'no stored units in {folder}; give the --out folder of an earlier run')
+    return found
+
+
+def strict(value: Any) -> Any:
+    """The value with non-finite numbers as None, because JSON has neither NaN nor infinity."""
+    if isinstance(value, dict):
+        return {str(key): strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,103 @@
+"""The report shows means, ties, losers, divergences and the published numbers."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from hetpose.apis.suites import paper
+from hetpose.apis.suites.plan import SUITES, Settings, Unit
+from hetpose.apis.suites.report import build_report
+from hetpose.apis.suites.store import DIVERGED, Result, save
+
+
+def write(folder, suite, protocol, values, dataset, **kwargs):
+    """Store one unit per method and trial; ``values[method]`` lists the NLL of its trials."""
+    settings = Settings(suite, protocol, 2)
+    for method, series in values.items():
+        for trial, nll in enumerate(series):
+            unit = Unit(dataset, method, trial)
+            if nll is None:
+                why = {'step': 7, 'epoch': 1, 'reason': 'loss is nan'}
+                save(folder, Result(unit, settings, 'x', DIVERGED, divergence=why))
+                continue
+            metrics = {'mse': nll + 1, 'nll': nll}
+            curve = [{'epoch': e, 'mse': nll + 2 - e, 'nll': nll + 2 - e} for e in (1, 2)]
+            cost = {'time_ms': 2.0, 'memory_mb': 8.0}
+            save(
+                folder,
+                Result(unit, settings, 'x', metrics=metrics, curve=curve, cost=cost, **kwargs),
+            )
+
+
+def test_uci_table(tmp_path):
+    values = {
+        'homoscedastic': [2.0, 2.1, 2.2],
+        'anchored': [1.0, 1.1, 1.3],
+        'nll': [3.0, None, 3.1],
+        'w2_bound': [2.5, 2.4, 2.6],
+    }
+    write(tmp_path, 'uci', 'heldout', values, 'concrete')
+    text = build_report(tmp_path)
+    rows = {
+        line.split('|')[1].strip(): line for line in text.splitlines() if line.startswith('| ')
+    }
+    assert '**1.133 ± 0.153**' in rows['anchored']
+    assert '▽' not in rows['homoscedastic']
+    assert {'nll ▽', 'w2_bound ▽'} <= set(rows)
+    assert '(1 of 3 diverged)' in rows['nll ▽']
+    assert '0.72 ± 0.08' in rows['w2_bound ▽']  # the published MSE
+    assert 'nll, trial 1: diverged at step 7 (epoch 1): loss is nan' in text
+    assert '![convergence_concrete](plots/convergence_concrete.png)' in text
+    report = json.loads((tmp_path / 'report.json').read_text())
+    assert report['not_better_than_homoscedastic'] == {'concrete': ['nll', 'w2_bound']}
+    entry = next(e for e in report['results'] if (e['method'], e['metric']) == ('w2_bound', 'nll'))
+    assert entry['paper'] == {'mean': 8.96, 'std': 0.29}
+
+
+def test_paper_protocol_marks_no_losers(tmp_path):
+    write(tmp_path, 'uci', 'paper', {'homoscedastic': [1.0], 'nll': [2.0]}, 'air')
+    assert '▽' not in build_report(tmp_path)
+
+
+def test_cost_plot_beside_the_paper(tmp_path):
+    for dim in (4, 8):
+        write(tmp_path, 'multivariate', 'heldout', {'homoscedastic': [1.0]}, f'd{dim}')
+    build_report(tmp_path)
+    assert (tmp_path / 'plots' / 'cost.png').exists()
+
+
+def test_sinusoid_plot(tmp_path):
+    x = np.linspace(-5, 5, 50)
+    fit = {'x': x, 'mean': x, 'std': abs(x), 'true_mean': x, 'true_std': abs(x)}
+    extra = {'fit': {key: value.tolist() for key, value in fit.items()}}
+    write(tmp_path, 'univariate', 'heldout', {'mse': [1.0], 'nll': [1.0]}, 'growing', extra=extra)
+    assert 'fit_growing.png' in build_report(tmp_path)
+
+
+def test_ellipse_still_and_animation(tmp_path):
+    path = {
+        'step': list(range(30)),
+        'mean': [[0.1 * i, 0.0] for i in range(30)],
+        'covariance': [[[1.0, 0.0], [0.0, 1.0 + 0.1 * i]] for i in range(30)],
+    }
+    extra = {'trajectory': path, 'target': {'mean': [3, 0], 'covariance': [[1, 0.5], [0.5, 2]]}}
+    write(tmp_path, 'bivariate', 'paper', {'nll': [1.0], 'w2': [1.0]}, 'far', extra=extra)
+    build_report(tmp_path)
+    with Image.open(tmp_path / 'plots' / 'ellipses_far.gif') as animation:
+        assert animation.n_frames > 30
+        first = np.asarray(animation.convert('RGB'))
+        animation.seek(29)
+        assert (np.asarray(animation.convert('RGB')) != first).any()
+
+
+@pytest.mark.parametrize('metric', ['mse', 'nll', 'tac'])
+def test_published_table_is_whole(metric):
+    methods = {'nll', 'kl', 'beta_nll', 'nll_diagonal', 'faithful', 'nll_tic', 'w2_bound'}
+    table = paper.uci()
+    assert {(d, m) for d, m, name in table if name == metric} == {
+        (d, m) for d in SUITES['uci'].datasets for m in methods
+    }
+    assert paper.compute()['time_ms']['nll_tic'][32] == 1961.08
+    assert paper.compute()['memory_mb'][paper.OTHERS][4] == 3.45
