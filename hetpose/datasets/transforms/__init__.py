@@ -1,1 +1,16 @@
 """Transforms that move keypoints, image and covariance together."""
+
+from hetpose.datasets.transforms.albumentations_affine import CovarianceShiftScaleRotate
+from hetpose.datasets.transforms.covariance import COVARIANCE_KEYS, attach_factor
+from hetpose.datasets.transforms.flip import CovarianceRandomFlip
+from hetpose.datasets.transforms.guard import check_pipeline
+from hetpose.datasets.transforms.topdown_affine import CovarianceTopdownAffine
+
+__all__ = [
+    'COVARIANCE_KEYS',
+    'CovarianceRandomFlip',
+    'CovarianceShiftScaleRotate',
+    'CovarianceTopdownAffine',
+    'attach_factor',
+    'check_pipeline',
+]
