@@ -74,19 +74,22 @@ def check_packages() -> list[Finding]:
     return [check_package(r) for r in [*wanted, Requirement(f'mmpose=={TESTED_MMPOSE}')]]
 
 
-def check_import(module: str) -> Finding:
+def check_import(module: str, mend: str = 'make clean && make install') -> Finding:
     """A package that is installed can still fail to import."""
     try:
         importlib.import_module(module)
     except Exception as error:  # a broken install raises whatever it likes
         reason = ' '.join(str(error).split())
-        return Finding(
-            f'import {module}',
-            f'{type(error).__name__}: {reason}',
-            True,
-            'make clean && make install',
-        )
+        return Finding(f'import {module}', f'{type(error).__name__}: {reason}', True, mend)
     return Finding(f'import {module}', 'works')
+
+
+def check_imports() -> list[Finding]:
+    """Every package that stands between a config and a running model, lowest first."""
+    # opencv-python wants libGL, which slim images lack; the headless wheel has the same version.
+    headless = 'pip install --force-reinstall --no-deps "opencv-python-headless>=4.8,<4.12"'
+    stack = ('torch', 'torchvision', 'mmcv', 'mmengine', 'mmpose', 'hetpose.models')
+    return [check_import('cv2', headless), *map(check_import, stack)]
 
 
 def check_devices() -> list[Finding]:
@@ -120,10 +123,7 @@ def check_data() -> list[Finding]:
 def report() -> list[Finding]:
     """Every finding, in the order of the print-out."""
     findings = [check_python(), *check_packages()]
-    findings += [
-        check_import(name)
-        for name in ('torch', 'torchvision', 'mmcv', 'mmengine', 'mmpose', 'hetpose')
-    ]
+    findings += check_imports()
     if not any(f.broken for f in findings if f.name.startswith('import')):
         findings += check_devices()
     return findings + check_data()
