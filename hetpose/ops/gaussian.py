@@ -97,6 +97,7 @@ def kl_divergence(
     Shapes: means (..., d), covariances (..., d, d) -> (...).
     """
     dim = check_square(covariance_p, 'covariance_p')
+    check_square(covariance_q, 'covariance_q')
     check_vector(mean_p, dim, 'mean_p')
     check_vector(mean_q, dim, 'mean_q')
     trace, distance, log_ratio = _divergence_parts(

@@ -38,7 +38,10 @@ def either_cholesky(
 
 def marginal_residual(residual: Tensor, dim: int, mask: Tensor | None) -> Tensor:
     check_vector(residual, dim, 'residual')
-    return residual if mask is None else torch.where(mask, residual, 0.0)
+    if mask is None:
+        return residual
+    check_mask(mask, dim)
+    return torch.where(mask, residual, 0.0)
 
 
 def count_present(mask: Tensor | None, dim: int) -> int | Tensor:

@@ -115,8 +115,8 @@ def symmetric_items(matrix: Tensor) -> Tensor:
     if not matrix.numel():
         return torch.ones(matrix.shape[:-2], dtype=torch.bool, device=matrix.device)
     asymmetry = (matrix - matrix.mT).abs().amax((-2, -1))
-    scale = matrix.abs().amax((-2, -1))
-    # A NaN makes the comparison false; an infinity makes inf - inf = NaN.
+    # The largest finite number instead of an infinity makes inf <= scale false; NaN is so already.
+    scale = matrix.abs().amax((-2, -1)).clamp(max=torch.finfo(matrix.dtype).max)
     return asymmetry <= SYMMETRY_TOLERANCE[matrix.dtype] * scale
 
 

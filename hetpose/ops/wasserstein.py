@@ -4,7 +4,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 from hetpose.ops.validation import (
@@ -41,8 +40,8 @@ def _polar(matrix: Tensor) -> Tensor:
 class _Procrustes(torch.autograd.Function):
     """min over orthogonal Q of ‖F - F̃Q‖², with the gradient of the minimiser held fixed.
 
-    By the envelope theorem that gradient, 2(F - F̃Q), is the gradient of the minimum. It does
-    not give second derivatives: asking for them raises.
+    By the envelope theorem that gradient, 2(F - F̃Q), is the gradient of the minimum. It
+    gives no second derivative: asking for one raises, for it would be wrong without a sign.
     """
 
     @staticmethod
@@ -63,8 +62,9 @@ class _Procrustes(torch.autograd.Function):
         return difference.square().sum((-2, -1))
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *grads: Any) -> Any:
+        if torch.is_grad_enabled():
+            raise RuntimeError('w2_squared has no second derivative (create_graph=True)')
         saved = iter(ctx.saved_tensors)
         scale = 2 * grads[0][..., None, None]
         return tuple(scale * next(saved) if needed else None for needed in ctx.needs_input_grad)
