@@ -1,0 +1,106 @@
+"""Run a model over the data of its config and keep what it predicts, with the truth."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import torch
+from mmengine.config import Config, ConfigDict
+from mmengine.registry import init_default_scope
+from mmengine.runner import Runner, load_checkpoint
+from mmpose.registry import MODELS
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+
+from hetpose.apis.arrays import gaussian_arrays
+from hetpose.apis.calibrate import Predictions
+from hetpose.apis.recalibration import weights_fingerprint
+from hetpose.engine import launch
+from hetpose.errors import UserError
+from hetpose.evaluation.metrics.calibration import read_gaussians
+
+SPLITS = ('train', 'val', 'test')
+
+
+def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> torch.nn.Module:
+    """The model of a config with the weights of a checkpoint, in evaluation mode."""
+    init_default_scope(config.get('default_scope', 'mmpose'))
+    settings = copy.deepcopy(config.model)
+    if 'backbone' in settings:
+        settings.backbone.init_cfg = None  # the checkpoint holds these weights
+    model = MODELS.build(settings)
+    launch.check_checkpoint(model, checkpoint, whole=True)
+    load_checkpoint(model, str(checkpoint), map_location='cpu', logger='silent')
+    return model.to(device).eval()
+
+
+def evaluation_loader(config: Config, split: str) -> DataLoader:
+    """The data loader of a split, in order and without augmentation.
+
+    The training split is read as the validation split is: its loader's settings and its pipeline.
+    """
+    wanted = f'{split}_dataloader'
+    if config.get(wanted) is None:
+        raise UserError(f'config {config.filename} has no {wanted}; choose another split')
+    loader = copy.deepcopy(config[wanted])
+    if split == 'train':
+        model = config.get('val_dataloader') or config.get('test_dataloader')
+        if model is None:
+            raise UserError(
+                f'config {config.filename} has no val_dataloader to read the training data with'
+            )
+        loader = copy.deepcopy(model)
+        loader.dataset = _with_pipeline(config[wanted].dataset, model.dataset)
+    try:
+        return Runner.build_dataloader(loader)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UserError(f'{split} data: {" ".join(str(error).split())}') from error
+
+
+def _with_pipeline(dataset: ConfigDict, model: ConfigDict) -> ConfigDict:
+    dataset = copy.deepcopy(dataset)
+    if 'pipeline' in dataset and 'pipeline' in model:
+        dataset.pipeline = copy.deepcopy(model.pipeline)
+    return dataset
+
+
+def predict_split(
+    model: torch.nn.Module,
+    config: Config,
+    split: str = 'val',
+    limit: int | None = None,
+    progress: bool = True,
+) -> Predictions:
+    """Predictions of a split, at most ``limit`` samples of it; poses in image pixels."""
+    if split not in SPLITS:
+        raise UserError(f'unknown split {split!r}; known: {", ".join(SPLITS)}')
+    loader = evaluation_loader(config, split)
+    rows: list[Any] = []
+    pose, count = False, 0
+    for batch in tqdm(loader, desc=f'predicting {split}', disable=not progress):
+        with torch.no_grad():
+            outputs = model.test_step(batch)  # type: ignore[operator]
+        for output in outputs:
+            sample = output.to_dict() if hasattr(output, 'to_dict') else output
+            pose = 'pred_instances' in sample
+            rows.append(read_gaussians(sample))
+            count += len(rows[-1].mean)
+        if limit is not None and count >= limit:
+            break
+    if not rows:
+        raise UserError(f'the {split} split of {config.filename} is empty')
+    mean, covariance, target, mask = (
+        torch.cat([row[i] for row in rows])[:limit] for i in range(4)
+    )
+    data = gaussian_arrays(mean, covariance, target, mask, block=2 if pose else 1)
+    parts = mean.shape[1] // data.block
+    known = getattr(loader.dataset, 'metainfo', {}).get('keypoint_id2name', {})
+    return Predictions(
+        data,
+        tuple(str(known.get(k, k)) for k in range(parts)),
+        'pixels' if pose else '',
+        Path(config.filename).stem if config.filename else None,
+        weights_fingerprint(model),
+    )

@@ -1,0 +1,117 @@
+"""The calibration evaluator, for poses and for regression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from mmengine.evaluator import BaseMetric
+from mmpose.registry import METRICS
+from torch import Tensor
+
+from hetpose.errors import UserError
+from hetpose.evaluation.functional.calibration import split_blocks
+from hetpose.evaluation.functional.scores import calibration_scores
+
+
+class Gaussians(NamedTuple):
+    """Predictions with their truth. Shapes: mean, target, mask (n, d), covariance (n, d, d)."""
+
+    mean: Tensor
+    covariance: Tensor
+    target: Tensor
+    mask: Tensor
+
+
+def read_gaussians(sample: Mapping[str, Any]) -> Gaussians:
+    """What a data sample holds: the persons of a pose sample, in image pixels, or the rows of a
+    regression batch.
+    """
+    if 'pred_instances' in sample:
+        return _read_pose(sample)
+    missing = [name for name in ('mean', 'covariance', 'y') if sample.get(name) is None]
+    if missing:
+        raise UserError(
+            f'a prediction lacks {", ".join(missing)}: calibration needs mean, covariance, target'
+        )
+    mean, covariance, target = (_tensor(sample[name]) for name in ('mean', 'covariance', 'y'))
+    if mean.ndim == 1:
+        mean, covariance, target = mean[None], covariance[None], target[None]
+    return Gaussians(mean, covariance, target, torch.ones_like(mean, dtype=torch.bool))
+
+
+def _read_pose(sample: Mapping[str, Any]) -> Gaussians:
+    truth, predicted = sample['gt_instances'], sample['pred_instances']
+    if 'covariances' not in predicted:
+        raise UserError('the model predicts no covariances: calibration needs HeteroscedasticHead')
+    keypoints = _tensor(truth['keypoints'])[..., :2]  # (n, K, 2)
+    visible = _tensor(truth['keypoints_visible'])
+    visible = visible.reshape(*visible.shape[:2], -1)[..., 0] > 0
+    mean = _tensor(predicted['keypoints'])[..., :2]
+    return Gaussians(
+        mean.flatten(1),
+        _tensor(predicted['covariances']),
+        keypoints.flatten(1),
+        visible.repeat_interleave(2, dim=-1),
+    )
+
+
+def _tensor(value: Any) -> Tensor:
+    return (
+        torch.as_tensor(np.asarray(value) if not isinstance(value, Tensor) else value)
+        .cpu()
+        .double()
+    )
+
+
+@METRICS.register_module()
+class CalibrationMetric(BaseMetric):
+    """Coverage, ECE, PIT, ENCE, energy score, sharpness and AUSE of predicted Gaussians.
+
+    ``whole/…`` judges all dimensions together, ``part/…`` is the mean over the parts (joints of a
+    pose, dimensions of a regression), ``<name>/…`` one part. Lengths of poses are in image pixels.
+
+    Args:
+        block: dimensions of a part; None takes 2 for poses and 1 for regression.
+        per_part: report every part as well.
+    """
+
+    default_prefix = 'calibration'
+
+    def __init__(self, block: int | None = None, per_part: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.block = block
+        self.per_part = per_part
+
+    def process(self, data_batch: Any, data_samples: Sequence[dict]) -> None:
+        """Keep the Gaussians of every sample."""
+        for sample in data_samples:
+            block = self.block or (2 if 'pred_instances' in sample else 1)
+            self.results.append((read_gaussians(sample), block))
+
+    def compute_metrics(self, results: list[tuple[Gaussians, int]]) -> dict[str, float]:
+        """All scores over all samples."""
+        mean, covariance, target, mask = (
+            torch.cat([gaussians[i] for gaussians, _ in results]) for i in range(4)
+        )
+        residual = torch.where(mask, target - mean, 0.0)
+        whole = calibration_scores(residual, covariance, mask).numbers()
+        metrics = {f'whole/{name}': value for name, value in whole.items()}
+        residual, covariance, mask = split_blocks(residual, covariance, mask, results[0][1])
+        parts = {
+            k: calibration_scores(residual[:, k], covariance[:, k], mask[:, k]).numbers()
+            for k in range(residual.shape[1])
+            if bool(mask[:, k].any())
+        }
+        for name in next(iter(parts.values())):
+            values = [part[name] for part in parts.values() if name in part]
+            metrics[f'part/{name}'] = float(np.mean(values))
+        if self.per_part:
+            for k, part in parts.items():
+                metrics |= {f'{self._name(k)}/{name}': value for name, value in part.items()}
+        return metrics
+
+    def _name(self, k: int) -> str:
+        return str((self.dataset_meta or {}).get('keypoint_id2name', {}).get(k, k))

@@ -1,0 +1,110 @@
+"""Measure and mend the calibration of predicted covariances.
+
+Part of the data is for the fit of the recalibration (covariance -> alpha * covariance + beta * I);
+the rest is judged, before and after. DIR receives report.md, report.json, before.png, after.png
+and calibration.json, which tools/infer.py takes as --calibration.
+
+examples:
+  python tools/calibrate.py CONFIG CHECKPOINT --out calibration
+  python tools/calibrate.py CONFIG CHECKPOINT --fit-split val --split test --per-joint
+  python tools/calibrate.py CONFIG CHECKPOINT --conformal 0.9
+  python tools/calibrate.py --arrays predictions.npz --units mm
+      (any model: mean and target (N, d) or (N, K, 2), cov (N, d, d), optionally mask, names)
+"""
+
+import argparse
+
+
+def parse_args() -> argparse.Namespace:
+    from mmengine.config import DictAction
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument('config', nargs='?', help='config file')
+    parser.add_argument('checkpoint', nargs='?', help='checkpoint file')
+    parser.add_argument('--arrays', metavar='FILE.npz', help='predictions instead of a model')
+    parser.add_argument('--out', default='calibration', metavar='DIR', help='default: calibration')
+    parser.add_argument(
+        '--split',
+        choices=['train', 'val', 'test'],
+        default='val',
+        help='data to judge (default: val)',
+    )
+    parser.add_argument(
+        '--fit-split',
+        choices=['train', 'val', 'test'],
+        help='fit on this split and judge all of --split; the training split fits too small a '
+        'covariance, because a model errs less there',
+    )
+    parser.add_argument(
+        '--fit-fraction',
+        type=float,
+        default=0.5,
+        metavar='F',
+        help='without --fit-split: random share of --split for the fit (default: 0.5)',
+    )
+    parser.add_argument(
+        '--per-joint', action='store_true', help='an alpha and beta for every joint'
+    )
+    parser.add_argument('--no-floor', action='store_true', help='keep beta at 0')
+    parser.add_argument(
+        '--conformal',
+        type=float,
+        metavar='LEVEL',
+        help='also fit ellipsoids that cover with at least this probability, on half of the '
+        'samples of the fit',
+    )
+    parser.add_argument('--limit', type=int, metavar='N', help='at most N samples of a split')
+    parser.add_argument(
+        '--seed', type=int, default=0, help='seed of the random splits (default: 0)'
+    )
+    parser.add_argument('--device', default='cpu', help='cpu (default), cuda, cuda:1, ...')
+    parser.add_argument('--units', default='', help='with --arrays: the unit of length')
+    parser.add_argument('--cfg-options', nargs='+', action=DictAction, metavar='KEY=VALUE')
+    args = parser.parse_args()
+    if args.arrays is None and args.checkpoint is None:
+        parser.error('give CONFIG and CHECKPOINT, or --arrays FILE.npz')
+    if args.arrays is not None and (args.config is not None or args.fit_split is not None):
+        parser.error('--arrays takes no CONFIG and no --fit-split')
+    return args
+
+
+def main(args: argparse.Namespace) -> None:
+    from hetpose.apis.calibrate import calibrate, read_arrays
+    from hetpose.errors import UserError
+
+    fit = None
+    if args.arrays is not None:
+        predictions = read_arrays(args.arrays, units=args.units)
+    else:
+        from hetpose.apis.predict import load_model, predict_split
+        from hetpose.engine import launch
+
+        config = launch.load_config(args.config, args.cfg_options)
+        model = load_model(config, args.checkpoint, args.device)
+        predictions = predict_split(model, config, args.split, args.limit)
+        if args.fit_split not in (None, args.split):
+            fit = predict_split(model, config, args.fit_split, args.limit)
+    try:
+        report = calibrate(
+            predictions,
+            fit,
+            fit_fraction=args.fit_fraction,
+            per_joint=args.per_joint,
+            floor=not args.no_floor,
+            conformal=args.conformal,
+            seed=args.seed,
+        )
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    written = report.write(args.out)
+    print(report.markdown())
+    print('wrote', ', '.join(str(path) for path in written))
+
+
+if __name__ == '__main__':
+    arguments = parse_args()  # before the heavy imports, so that --help is quick
+    from hetpose import cli
+
+    cli.run(lambda: main(arguments))
