@@ -43,7 +43,7 @@ def head_config(**changes) -> dict:
     return config
 
 
-def estimator(test_cfg: dict | None = None, **changes) -> torch.nn.Module:
+def estimator(test_cfg: dict | None = None, lively: bool = True, **changes) -> torch.nn.Module:
     """A TopdownPoseEstimator around the small head, with lively weights."""
     model = MODELS.build(
         dict(
@@ -58,6 +58,11 @@ def estimator(test_cfg: dict | None = None, **changes) -> torch.nn.Module:
     for layer in model.head.heatmap_decoder.modules():
         if isinstance(layer, torch.nn.Conv2d | torch.nn.ConvTranspose2d):
             torch.nn.init.normal_(layer.weight, std=0.1)  # mmpose starts with heatmaps of almost 0
+    last = (
+        None if model.head.covariance_branch.net is None else model.head.covariance_branch.net[-1]
+    )
+    if last is not None and lively:
+        torch.nn.init.normal_(last.weight, std=0.1)  # a fresh head predicts Σ = I for every image
     return model
 
 

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.heads.bottleneck import Bottleneck
+from hetpose.models.heads.covariance_branch import CovarianceBranch
 from hetpose.models.heads.pose_prediction import fuse_mirrored, to_instances
 from hetpose.ops.covariance import Covariance
-from hetpose.ops.feedforward import ResidualMLP
 from hetpose.ops.soft_argmax import soft_argmax
 from hetpose.ops.taylor import TaylorTerms, soft_argmax_terms
 
@@ -109,15 +109,11 @@ class HeteroscedasticHead(HeatmapHead):
         else:
             self.register_buffer('log_temperature', log_temperature, persistent=False)
         self.bottleneck = Bottleneck(in_channels, self._feature_size(), bottleneck_dim)
-        self.covariance: CovarianceParameterisation = MODELS.build(covariance)
+        self.covariance_branch = CovarianceBranch(
+            bottleneck_dim, self.dim, covariance, covariance_width, covariance_blocks
+        )
         self.objective = MODELS.build(objective)
         self.objective.check(self.covariance, self.dim)
-        outputs = self.covariance.num_outputs(self.dim)
-        self.covariance_net = (
-            ResidualMLP(bottleneck_dim, outputs, covariance_width, covariance_blocks)
-            if outputs
-            else None
-        )
 
     def _feature_size(self) -> tuple[int, int]:
         """(h, w) of the backbone's map: each deconvolution doubles it, up to the heatmap."""
@@ -140,23 +136,19 @@ class HeteroscedasticHead(HeatmapHead):
         """(B, C, h, w) → heatmaps (B, K, H, W); the layers keep their own names."""
         return nn.Sequential(self.deconv_layers, self.conv_layers, self.final_layer)
 
-    def switch(self, objective: dict | None = None, covariance: dict | None = None) -> None:
-        """Change the objective, the parameterisation, or both, and keep every weight.
+    @property
+    def covariance(self) -> CovarianceParameterisation:
+        """The parameterisation in force."""
+        return self.covariance_branch.parameterisation
 
-        A parameterisation with another number of outputs would need other weights, so it is
-        refused.
-        """
-        new_covariance = self.covariance if covariance is None else MODELS.build(covariance)
-        new_objective = self.objective if objective is None else MODELS.build(objective)
-        old, new = (c.num_outputs(self.dim) for c in (self.covariance, new_covariance))
-        if old != new:
-            raise ValueError(
-                f'cannot switch from {type(self.covariance).__name__} with {old} outputs to '
-                f'{type(new_covariance).__name__} with {new}'
-            )
-        new_objective.check(new_covariance, self.dim)
-        self.covariance = new_covariance.to(self.log_temperature.device).train(self.training)
-        self.objective = new_objective.to(self.log_temperature.device)
+    def switch(self, objective: dict | None = None, covariance: dict | None = None) -> None:
+        """Go on with another objective, parameterisation, or both; None leaves one as it is."""
+        built = self.objective if objective is None else MODELS.build(objective)
+        if covariance is not None:
+            built.check(MODELS.build(covariance), self.dim)
+            self.covariance_branch.switch(covariance)
+        built.check(self.covariance, self.dim)
+        self.objective = built.to(self.log_temperature.device)
 
     def forward(self, feats: Sequence[Tensor]) -> PoseDistribution:
         """Feature maps, the last of which is F (B, C, h, w) → the distribution."""
@@ -166,8 +158,7 @@ class HeteroscedasticHead(HeatmapHead):
         with torch.autocast(device_type=features.device.type, enabled=False):
             raw_mean = soft_argmax(heatmaps.float(), self.temperature).flatten(-2)
             z = z.detach().float()
-            raw = z.new_zeros(len(z), 0) if self.covariance_net is None else self.covariance_net(z)
-            covariance = self.covariance(raw, self.dim, self._taylor_terms(features, z))
+            covariance = self.covariance_branch(z, self._taylor_terms(features, z))
             mean = self.covariance.location(raw_mean, covariance)
         return PoseDistribution(heatmaps, mean, covariance)
 

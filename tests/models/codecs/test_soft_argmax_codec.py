@@ -60,7 +60,7 @@ def test_root_is_symmetric_and_squares_to_the_scaled_covariance():
 
 
 def test_missing_joints_leave_no_trace():
-    """NaN coordinates and factor rows of a missing joint reach nothing; joints off the map are missing."""
+    """NaN in the coordinates and factor rows of a missing joint reach nothing."""
     points, visible = POINTS.copy(), np.ones((1, 5), np.float32)
     factor = RNG.normal(size=(1, 10, 10)).astype(np.float32)
     visible[0, 1], points[0, 1], factor[0, 2:4] = 0, np.nan, np.nan
@@ -76,7 +76,7 @@ def test_missing_joints_leave_no_trace():
 
 
 def test_packed_by_mmpose():
-    """GenerateTarget and PackPoseInputs put labels and the image-pixel truth where the head and metric look."""
+    """Labels and the truth in image pixels get where the head and the metric look."""
     factor = np.eye(10, dtype=np.float32)[None]
     results = dict(
         img=np.zeros((256, 256, 3), np.uint8),

@@ -1,0 +1,94 @@
+"""From the bottleneck vector to a covariance.
+
+Axes: B batch, d targets, m entries of z.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import torch
+from mmpose.registry import MODELS
+from torch import Tensor, nn
+
+from hetpose.models.covariance import CovarianceParameterisation
+from hetpose.ops.covariance import Covariance
+from hetpose.ops.feedforward import ResidualMLP
+from hetpose.ops.taylor import TaylorTerms
+
+Config = dict[str, Any]
+
+
+class CovarianceBranch(nn.Module):
+    """Σ = parameterisation(net(z)), with the gradient stopped at z.
+
+    The network has d² + 2 outputs whatever the parameterisation, which reads as many as it needs,
+    so that a switch keeps every weight. The last layer starts at Σ = I for every z.
+
+    Args:
+        in_dim: m.
+        dim: d.
+        covariance: config of the parameterisation.
+        width, blocks: size of the residual network.
+    """
+
+    def __init__(
+        self, in_dim: int, dim: int, covariance: Config, width: int = 256, blocks: int = 2
+    ) -> None:
+        super().__init__()
+        self.dim = dim
+        self.config = dict(covariance)
+        self.parameterisation: CovarianceParameterisation = MODELS.build(covariance)
+        trainable = self.parameterisation.num_outputs(dim) > 0
+        self.net = ResidualMLP(in_dim, dim * dim + 2, width, blocks) if trainable else None
+        self.init_weights()
+
+    @torch.no_grad()
+    def init_weights(self) -> None:
+        """Let the network's outputs be those of Σ = I."""
+        if self.net is None:
+            return
+        last = self.net[-1]
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+        start = self.parameterisation.identity_outputs(self.dim)
+        last.bias[: len(start)] = start
+
+    def forward(self, z: Tensor, taylor: TaylorTerms | None) -> Covariance:
+        """Z (B, m) → Σ (B, d, d)."""
+        count = self.parameterisation.num_outputs(self.dim)
+        if count == 0:
+            return self.parameterisation(z.new_zeros(len(z), 0), self.dim, taylor)
+        assert self.net is not None
+        return self.parameterisation(self.net(z.detach())[:, :count], self.dim, taylor)
+
+    def switch(self, covariance: Config) -> None:
+        """Go on with another parameterisation, from Σ = I; the same one is left alone."""
+        if dict(covariance) == self.config:
+            return
+        built = MODELS.build(covariance)
+        if self.net is None and built.num_outputs(self.dim):
+            raise ValueError(
+                f'a model built with {self.config["type"]} has no covariance network: '
+                f'it cannot switch to {covariance["type"]}'
+            )
+        device = next((p.device for p in self.parameters()), None)
+        self.parameterisation = built.to(device).train(self.training)
+        self.config = dict(covariance)
+        self.init_weights()
+
+    def get_extra_state(self) -> Tensor:
+        """Which parameterisation the weights belong to, as bytes: mmengine saves tensors only."""
+        return torch.tensor(list(json.dumps(self.config).encode()), dtype=torch.uint8)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Go to the parameterisation of a checkpoint."""
+        self.switch(json.loads(bytes(state.tolist()).decode()))
+
+    def _load_from_state_dict(self, state_dict: dict, prefix: str, *args: Any) -> None:
+        # Before the children are read: their buffers belong to the checkpoint's parameterisation.
+        state = state_dict.get(f'{prefix}_extra_state')
+        if state is not None:
+            self.set_extra_state(state)
+        super()._load_from_state_dict(state_dict, prefix, *args)
