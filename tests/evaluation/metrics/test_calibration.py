@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+import torch
+from mmengine.evaluator import Evaluator
+from mmengine.structures import InstanceData
+from mmpose.registry import METRICS
+from mmpose.structures import PoseDataSample
+
+from hetpose.errors import UserError
+from hetpose.evaluation.metrics.calibration import read_gaussians
+from hetpose.ops.gaussian import sample
+
+COUNT, JOINTS = 600, 3
+
+
+@pytest.fixture(scope='module')
+def arrays() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    factor = torch.randn(COUNT, 6, 6, generator=generator, dtype=torch.float64)
+    cov = factor @ factor.mT + torch.eye(6, dtype=torch.float64)
+    mean = 100 * torch.rand(COUNT, 6, generator=generator, dtype=torch.float64)
+    return mean, cov, sample(mean, cov, 1, generator)[0]
+
+
+def pose_samples(arrays) -> list[PoseDataSample]:
+    samples = []
+    for i, (mean, cov, target) in enumerate(zip(*arrays, strict=True)):
+        visible = np.ones((1, JOINTS), np.float32)
+        visible[0, i % JOINTS] = i % 2
+        keypoints = target.reshape(1, JOINTS, 2).numpy().copy()
+        keypoints[visible == 0] = np.nan
+        item = PoseDataSample()
+        item.gt_instances = InstanceData(keypoints=keypoints, keypoints_visible=visible)
+        item.pred_instances = InstanceData(
+            keypoints=mean.reshape(1, JOINTS, 2).numpy(), covariances=cov[None].numpy()
+        )
+        samples.append(item)
+    return samples
+
+
+def evaluate(samples, meta=None, **arguments) -> dict[str, float]:
+    evaluator = Evaluator([METRICS.build(dict(type='CalibrationMetric', **arguments))])
+    evaluator.dataset_meta = meta or {}
+    evaluator.process(samples)
+    return evaluator.evaluate(len(samples))
+
+
+def test_poses_of_a_right_model_are_calibrated(arrays):
+    names = {'keypoint_id2name': {0: 'head', 1: 'hand', 2: 'foot'}}
+    metrics = evaluate(pose_samples(arrays), names, per_part=True)
+    assert metrics['calibration/whole/coverage_90'] == pytest.approx(0.9, abs=0.04)
+    assert metrics['calibration/part/ece'] < 0.04
+    assert metrics['calibration/head/n'] == COUNT - COUNT / 6
+    assert metrics['calibration/whole/chi2_per_dim'] == pytest.approx(1, abs=0.1)
+
+
+def test_regression_batches_are_judged_per_dimension(arrays):
+    mean, cov, target = arrays
+    batches = [
+        dict(mean=m, covariance=c, y=t)
+        for m, c, t in zip(mean.split(100), (cov / 4).split(100), target.split(100), strict=True)
+    ]
+    metrics = evaluate(batches, per_part=True)
+    assert metrics['calibration/whole/n'] == COUNT
+    assert metrics['calibration/5/chi2_per_dim'] == pytest.approx(4, rel=0.2)
+
+
+def test_a_prediction_without_covariance_is_refused(arrays):
+    with pytest.raises(UserError, match='covariance'):
+        read_gaussians({'mean': torch.zeros(2, 3), 'y': torch.zeros(2, 3)})
+    item = pose_samples(arrays)[0]
+    del item.pred_instances.covariances
+    with pytest.raises(UserError, match='HeteroscedasticHead'):
+        read_gaussians(item.to_dict())
