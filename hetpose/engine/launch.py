@@ -111,7 +111,7 @@ def _check_option(config: Config, option: str) -> None:
 def _arguments(node: ConfigDict) -> set[str] | None:
     """The keys that ``node['type']`` takes; None where that cannot be told."""
     kind, extra = node.get('type'), frozenset[str]()
-    if isinstance(kind, str):
+    if isinstance(kind, str) and kind:  # a joint in metainfo has a type, and it may be ''
         for registry, taken_out in _REGISTRIES.items():
             found = registry.get(kind)
             if found is not None:
@@ -254,7 +254,9 @@ def check_checkpoint(model: torch.nn.Module, path: str | Path, whole: bool) -> N
     weights = content.get('state_dict', content) if isinstance(content, dict) else {}
     weights = {name.removeprefix('module.'): value for name, value in weights.items()}
     wanted = getattr(model, 'module', model).state_dict()
-    reshaped = [n for n in wanted if n in weights and weights[n].shape != wanted[n].shape]
+    # An anchor that is not yet set, and the name of a parameterisation, take any length.
+    fixed = [n for n in wanted if wanted[n].numel() and not n.endswith('_extra_state')]
+    reshaped = [n for n in fixed if n in weights and weights[n].shape != wanted[n].shape]
     missing = [n for n in wanted if n not in weights]
     if reshaped:
         name = reshaped[0]

@@ -1,0 +1,146 @@
+"""What is known about some joints tells about the others.
+
+A prediction is a Gaussian over all joints at once. Given the true place of some of them (a
+corrected wrist, a marker), the others move to their conditional mean and their covariance shrinks
+to the conditional one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from hetpose.errors import UserError, unknown_name
+from hetpose.ops.disc import disc_probability
+from hetpose.ops.gaussian import condition
+from hetpose.visualization.geometry import joint_blocks
+
+Given = Mapping[str, Sequence[float]]
+
+
+def parse_given(text: str) -> dict[str, tuple[float, float]]:
+    """Read ``'left_wrist=120,80.5; neck=100,30'`` into places by joint name, in pixels."""
+    given: dict[str, tuple[float, float]] = {}
+    for part in filter(None, (part.strip() for part in text.split(';'))):
+        name, _, place = part.partition('=')
+        try:
+            x, y = (float(number) for number in place.split(','))
+        except ValueError:
+            raise UserError(
+                f'cannot read {part!r}: write joint=x,y, and a semicolon between joints'
+            ) from None
+        if name.strip() in given:
+            raise UserError(f'joint {name.strip()!r} is given twice')
+        given[name.strip()] = (x, y)
+    if not given:
+        raise UserError('no joint is given: write joint=x,y, and a semicolon between joints')
+    return given
+
+
+def check_given(given: Given, names: Sequence[str]) -> None:
+    """Refuse joints that the model does not have, and places that are not two finite numbers."""
+    for name, place in given.items():
+        if name not in names:
+            raise unknown_name('joint', name, list(names))
+        if np.shape(place) != (2,) or not np.isfinite(place).all():
+            raise UserError(f'joint {name!r} needs two finite numbers x, y, got {place!r}')
+
+
+def condition_pose(
+    keypoints: np.ndarray, covariance: np.ndarray, given: Given, names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of all joints, given the places of some.
+
+    μ_r + Σ_rg Σ_gg⁻¹ (y_g − μ_g) and Σ_rr − Σ_rg Σ_gg⁻¹ Σ_gr for the rest r; the given joints g
+    have the given place and no covariance.
+
+    Args:
+        keypoints: Means (K, 2), in pixels.
+        covariance: Σ (2K, 2K), in pixels², order x1, y1, x2, y2, ...
+        given: Places (x, y) by joint name.
+        names: Names of the K joints.
+
+    Returns:
+        Means (K, 2) and covariance (2K, 2K), in float64.
+    """
+    check_given(given, names)
+    keypoints = np.array(keypoints, dtype=np.float64)
+    covariance = np.array(covariance, dtype=np.float64)
+    size = 2 * len(names)
+    if keypoints.shape != (len(names), 2) or covariance.shape != (size, size):
+        raise ValueError(
+            f'keypoints {keypoints.shape} and covariance {covariance.shape} do not belong to '
+            f'{len(names)} joints: expected {(len(names), 2)} and {(size, size)}'
+        )
+    if not given:
+        return keypoints, covariance
+    joints = [names.index(name) for name in given]
+    known = np.array([2 * joint + axis for joint in joints for axis in (0, 1)])
+    values = np.array([given[name] for name in given], dtype=np.float64).reshape(-1)
+    rest = np.setdiff1d(np.arange(size), known)
+    mean, result = keypoints.reshape(-1).copy(), np.zeros_like(covariance)
+    mean[known] = values
+    if len(rest):
+        symmetric = (covariance + covariance.T) / 2
+        mean[rest], result[np.ix_(rest, rest)] = (
+            part.numpy()
+            for part in condition(
+                torch.from_numpy(keypoints.reshape(-1)),
+                torch.from_numpy(symmetric),
+                torch.from_numpy(known),
+                torch.from_numpy(values),
+            )
+        )
+    return mean.reshape(-1, 2), result
+
+
+def scores_from(covariance: np.ndarray, box: np.ndarray, score_radius: float) -> np.ndarray:
+    """The joints' scores: P(within score_radius · longer side of the box of the mean).
+
+    Shapes: covariance (..., 2K, 2K), box (..., 4) → (..., K).
+    """
+    box = np.asarray(box, dtype=np.float64)
+    side = np.maximum(box[..., 2] - box[..., 0], box[..., 3] - box[..., 1])
+    blocks = torch.from_numpy(np.array(joint_blocks(covariance), dtype=np.float64))
+    return disc_probability(blocks, torch.from_numpy(score_radius * side[..., None])).numpy()
+
+
+def condition_prediction(
+    prediction: Mapping[str, Any],
+    given: Given,
+    names: Sequence[str],
+    score_radius: float = 0.05,
+) -> dict[str, Any]:
+    """A person of a prediction file, given some joints.
+
+    Args:
+        prediction: One instance with ``keypoints``, ``bbox`` and ``full_covariance``, as the
+            inferencer gives it with ``full_covariance='json'``.
+        given: Places (x, y) in pixels by joint name.
+        names: Names of the joints, in the order of the prediction.
+        score_radius: The model's; see HeteroscedasticHead.
+
+    Returns:
+        A new instance with the conditional keypoints, covariances and scores.
+    """
+    if 'full_covariance' not in prediction:
+        raise UserError(
+            "conditioning needs 'full_covariance': predict with full_covariance='json'"
+        )
+    keypoints, covariance = condition_pose(
+        np.asarray(prediction['keypoints']),
+        np.asarray(prediction['full_covariance']),
+        given,
+        names,
+    )
+    box = np.asarray(prediction['bbox'], dtype=np.float64).reshape(-1)[:4]
+    return {
+        **prediction,
+        'keypoints': keypoints.tolist(),
+        'keypoint_scores': scores_from(covariance, box, score_radius).tolist(),
+        'covariance': joint_blocks(covariance).tolist(),
+        'full_covariance': covariance.tolist(),
+    }

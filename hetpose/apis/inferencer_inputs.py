@@ -1,0 +1,176 @@
+"""What an inferencer reads: an image, a folder, a glob, an array, a list of these, or a video."""
+
+from __future__ import annotations
+
+import glob
+import mimetypes
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from hetpose.errors import UserError
+
+IMAGE_SUFFIXES = {'.jpg', '.jpeg', '.png', '.bmp', '.webp', '.tif', '.tiff', '.ppm', '.pgm'}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One image: its place among the inputs, its name, where outputs go, BGR uint8 (H, W, 3)."""
+
+    index: int
+    name: str
+    output: Path
+    image: np.ndarray
+
+
+@dataclass(frozen=True)
+class BadInput:
+    """An input that cannot be predicted, and why."""
+
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f'{self.name}: {self.reason}'
+
+
+class Images:
+    """Images in order. Outputs are named after the files, made unique where names repeat."""
+
+    def __init__(self, items: Sequence[str | Path | np.ndarray]) -> None:
+        self.items = list(items)
+        self.outputs = _output_names(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Picture | BadInput]:
+        for index, (item, output) in enumerate(zip(self.items, self.outputs, strict=True)):
+            name = str(output) if isinstance(item, np.ndarray) else str(item)
+            try:
+                image = as_bgr(item) if isinstance(item, np.ndarray) else read_image(item)
+            except ValueError as error:
+                yield BadInput(name, str(error))
+            else:
+                yield Picture(index, name, output, image)
+
+
+class Video:
+    """The frames of a video file."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        capture = cv2.VideoCapture(str(path))
+        if not capture.isOpened():
+            raise UserError(f'{path}: cannot be opened as a video')
+        self.fps = capture.get(cv2.CAP_PROP_FPS) or 25.0
+        self.count = int(capture.get(cv2.CAP_PROP_FRAME_COUNT))
+        capture.release()
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Picture | BadInput]:
+        """Every frame that can be read; a BadInput at the end if the file promises more."""
+        capture, index = cv2.VideoCapture(str(self.path)), 0
+        try:
+            while True:
+                read, image = capture.read()
+                if not read:
+                    break
+                yield Picture(index, f'{self.path} frame {index}', Path(self.path.stem), image)
+                index += 1
+        finally:
+            capture.release()
+        if index < self.count:
+            yield BadInput(str(self.path), f'ended after {index} of {self.count} frames')
+
+
+def open_inputs(inputs: Any) -> Images | Video:
+    """Find out what ``inputs`` is; a UserError if there is nothing to read."""
+    if isinstance(inputs, np.ndarray):
+        return Images([inputs])
+    if isinstance(inputs, list | tuple):
+        if not inputs:
+            raise UserError('no inputs: the list is empty')
+        return Images(inputs)
+    if not isinstance(inputs, str | Path):
+        raise UserError(f'inputs must be a path, a glob, an array or a list, got {type(inputs)}')
+    path = Path(inputs)
+    if path.is_dir():
+        found = [p for p in sorted(path.iterdir()) if p.suffix.lower() in IMAGE_SUFFIXES]
+        if not found:
+            raise UserError(f'no images in folder {path} (known: {", ".join(_suffixes())})')
+        return Images(found)
+    if not path.exists():
+        # Path.glob refuses absolute patterns.
+        matches = [Path(match) for match in glob.glob(str(inputs), recursive=True)]  # noqa: PTH207
+        found = sorted(match for match in matches if match.is_file())
+        if not found:
+            raise UserError(f'input not found: {inputs}')
+        return Images(found)
+    if (mimetypes.guess_type(path.name)[0] or '').startswith('video/'):
+        return Video(path)
+    return Images([path])
+
+
+def _suffixes() -> list[str]:
+    return sorted(suffix.removeprefix('.') for suffix in IMAGE_SUFFIXES)
+
+
+def read_image(path: str | Path) -> np.ndarray:
+    """Decode a file, turned as its EXIF data say; a ValueError gives the reason why not."""
+    try:
+        content = np.frombuffer(Path(path).read_bytes(), np.uint8)
+    except OSError as error:
+        raise ValueError(f'cannot be read ({error.strerror})') from error
+    image = cv2.imdecode(content, cv2.IMREAD_COLOR) if content.size else None
+    if image is None:
+        raise ValueError('is not an image' if content.size else 'is empty')
+    return image
+
+
+def as_bgr(array: np.ndarray) -> np.ndarray:
+    """An array as mmpose takes it: uint8, (H, W, 3) in BGR order, or (H, W) grey."""
+    if array.dtype != np.uint8:
+        raise ValueError(f'is an array of {array.dtype}; an image has uint8 from 0 to 255')
+    if array.ndim == 2 or array.shape[2:] == (1,):
+        array = np.repeat(array.reshape(*array.shape[:2], 1), 3, axis=2)
+    if array.ndim != 3 or array.shape[2] != 3 or not array.size:
+        raise ValueError(f'has shape {array.shape}; an image has (H, W, 3), channels in BGR order')
+    return np.ascontiguousarray(array)
+
+
+def _output_names(items: Sequence[str | Path | np.ndarray]) -> list[Path]:
+    """Where each item's outputs go, with its suffix: its file name, or more where that repeats.
+
+    Files whose stems repeat would overwrite each other's predictions. They keep their folders
+    below the one that they share, and x.jpg beside x.png becomes x.jpg.jpg and x.png.png.
+    """
+    paths = [
+        Path(f'{index:06d}.png') if isinstance(item, np.ndarray) else Path(item)
+        for index, item in enumerate(items)
+    ]
+    stems = Counter(path.stem for path in paths)
+    if max(stems.values(), default=0) == 1:
+        return [Path(path.name) for path in paths]
+    absolute = [path.absolute() for path in paths]
+    shared = _shared_folder(absolute)
+    below = [path.relative_to(shared) for path in absolute]
+    repeated = Counter(path.with_suffix('') for path in below)
+    return [
+        path.with_name(path.name + path.suffix) if repeated[path.with_suffix('')] > 1 else path
+        for path in below
+    ]
+
+
+def _shared_folder(paths: Sequence[Path]) -> Path:
+    shared = paths[0].parent
+    while not all(path.is_relative_to(shared) for path in paths):
+        shared = shared.parent
+    return shared

@@ -1,0 +1,123 @@
+"""From a config and a checkpoint to a model that predicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from mmengine.config import Config
+from mmengine.dataset import Compose
+from mmengine.model import revert_sync_batchnorm
+from mmengine.registry import init_default_scope
+from mmpose.apis.inference import dataset_meta_from_config
+from mmpose.registry import MODELS
+from torch import nn
+
+from hetpose.engine import launch
+from hetpose.errors import UserError
+
+
+@dataclass(frozen=True)
+class PoseModel:
+    """A pose estimator in evaluation mode and what its config and checkpoint say about it."""
+
+    network: Any
+    config: Config
+    meta: dict[str, Any]
+    device: torch.device
+
+    @property
+    def name(self) -> str:
+        """The config's name, as calibration files record it."""
+        return Path(self.config.filename).stem if self.config.filename else 'unnamed'
+
+    @property
+    def joint_names(self) -> list[str]:
+        """Names of the predicted joints, in the order of the predictions."""
+        names = self.meta['keypoint_id2name']
+        chosen = self.network.test_cfg.get('output_keypoint_indices')
+        return [names[k] for k in (chosen if chosen is not None else range(len(names)))]
+
+    @property
+    def score_radius(self) -> float:
+        """Radius of the score's disc as a fraction of the box's longer side."""
+        return float(self.network.head.score_radius)
+
+    def pipeline(self) -> Compose:
+        """The transforms of the config's test data."""
+        dataset = self.config.get('test_dataloader', {}).get('dataset', {})
+        while 'pipeline' not in dataset and ('dataset' in dataset or 'datasets' in dataset):
+            dataset = dataset['dataset'] if 'dataset' in dataset else dataset['datasets'][0]
+        if not dataset.get('pipeline'):
+            raise UserError(f'config {self.name} has no test_dataloader.dataset.pipeline')
+        # Targets are for training and evaluation; they need annotated joints.
+        steps = [step for step in dataset['pipeline'] if step.get('type') != 'GenerateTarget']
+        return Compose(steps)
+
+
+def load_pose_model(
+    config: str | Path | Config,
+    checkpoint: str | Path | None = None,
+    device: str | None = None,
+    options: dict[str, Any] | None = None,
+) -> PoseModel:
+    """Build the model of a config, with the weights of a checkpoint (None: random weights)."""
+    if isinstance(config, Config):
+        init_default_scope(config.get('default_scope', 'mmpose'))
+    else:
+        config = launch.load_config(config, options)
+    if 'backbone' not in config.get('model', {}):
+        raise UserError(f'config {config.filename}: its model is not a pose estimator')
+    chosen = _device(device)
+    settings = config.model.copy()
+    settings.backbone = {**settings.backbone, 'init_cfg': None}  # no download of other weights
+    network = revert_sync_batchnorm(MODELS.build(settings))
+    if not hasattr(network, 'head') or not hasattr(network.head, 'score_radius'):
+        raise UserError(
+            f'config {config.filename}: {type(getattr(network, "head", None)).__name__} predicts '
+            'no covariance; use a config with HeteroscedasticHead'
+        )
+    meta = None if checkpoint is None else load_weights(network, checkpoint).get('dataset_meta')
+    meta = meta or dataset_meta_from_config(config, 'test') or dataset_meta_from_config(config)
+    if not meta or 'keypoint_id2name' not in meta:
+        raise UserError(
+            f'config {config.filename}: neither it nor the checkpoint names the joints'
+        )
+    return PoseModel(network.to(chosen).eval(), config, meta, chosen)
+
+
+def load_weights(network: nn.Module, checkpoint: str | Path) -> dict[str, Any]:
+    """Load a checkpoint that must hold every weight of the network; return its meta data.
+
+    The file is read without running code that it may carry.
+    """
+    path = Path(checkpoint)
+    if not path.is_file():
+        raise UserError(f'checkpoint not found: {path}')
+    try:
+        content = torch.load(path, map_location='cpu', weights_only=True)
+        weights = content.get('state_dict', content)
+        weights = {name.removeprefix('module.'): value for name, value in weights.items()}
+        missing = network.load_state_dict(weights, strict=False).missing_keys
+    except Exception as error:  # torch has many kinds for a torn, foreign or unfitting file
+        text = ' '.join(str(error).split()) or type(error).__name__
+        raise UserError(f'checkpoint {path} cannot be loaded: {text}') from error
+    if missing:
+        raise UserError(
+            f'checkpoint {path} does not fit: it lacks {len(missing)} weights, first {missing[0]}'
+        )
+    return content.get('meta', {})
+
+
+def _device(name: str | None) -> torch.device:
+    if name is None:
+        return torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UserError(f'unknown device {name!r}: use cpu, cuda or cuda:N') from error
+    if device.type == 'cuda' and not torch.cuda.is_available():
+        raise UserError(f'device {name!r}: torch finds no GPU here; use --device cpu')
+    return device
