@@ -85,7 +85,7 @@ def predict_split(
         for output in outputs:
             sample = output.to_dict() if hasattr(output, 'to_dict') else output
             pose = 'pred_instances' in sample
-            rows.append(read_gaussians(sample))
+            rows.append(read_gaussians(sample, batch))
             count += len(rows[-1].mean)
         if limit is not None and count >= limit:
             break

@@ -25,20 +25,22 @@ class Gaussians(NamedTuple):
     mask: Tensor
 
 
-def read_gaussians(sample: Mapping[str, Any]) -> Gaussians:
-    """What a data sample holds: the persons of a pose sample, in image pixels, or the rows of a
-    regression batch.
+def read_gaussians(sample: Mapping[str, Any], batch: Any = None) -> Gaussians:
+    """The persons of a pose sample, in image pixels, or the rows of a regression batch.
+
+    Args:
+        sample: a pose sample with its truth, or dict(mean=(n, d), covariance=(n, d, d)).
+        batch: what the sample was predicted from; holds the target y (n, d) of a regression.
     """
     if 'pred_instances' in sample:
         return _read_pose(sample)
-    missing = [name for name in ('mean', 'covariance', 'y') if sample.get(name) is None]
+    known = {**(batch if isinstance(batch, Mapping) else {}), **sample}
+    missing = [name for name in ('mean', 'covariance', 'y') if known.get(name) is None]
     if missing:
         raise UserError(
             f'a prediction lacks {", ".join(missing)}: calibration needs mean, covariance, target'
         )
-    mean, covariance, target = (_tensor(sample[name]) for name in ('mean', 'covariance', 'y'))
-    if mean.ndim == 1:
-        mean, covariance, target = mean[None], covariance[None], target[None]
+    mean, covariance, target = (_tensor(known[name]) for name in ('mean', 'covariance', 'y'))
     return Gaussians(mean, covariance, target, torch.ones_like(mean, dtype=torch.bool))
 
 
@@ -89,7 +91,7 @@ class CalibrationMetric(BaseMetric):
         """Keep the Gaussians of every sample."""
         for sample in data_samples:
             block = self.block or (2 if 'pred_instances' in sample else 1)
-            self.results.append((read_gaussians(sample), block))
+            self.results.append((read_gaussians(sample, data_batch), block))
 
     def compute_metrics(self, results: list[tuple[Gaussians, int]]) -> dict[str, float]:
         """All scores over all samples."""

@@ -55,12 +55,10 @@ def test_poses_of_a_right_model_are_calibrated(arrays):
 
 
 def test_regression_batches_are_judged_per_dimension(arrays):
-    mean, cov, target = arrays
-    batches = [
-        dict(mean=m, covariance=c, y=t)
-        for m, c, t in zip(mean.split(100), (cov / 4).split(100), target.split(100), strict=True)
-    ]
-    metrics = evaluate(batches, per_part=True)
+    evaluator = Evaluator([METRICS.build(dict(type='CalibrationMetric', per_part=True))])
+    for mean, cov, target in zip(*(array.split(100) for array in arrays), strict=True):
+        evaluator.process([dict(mean=mean, covariance=cov / 4)], dict(y=target))
+    metrics = evaluator.evaluate(COUNT)
     assert metrics['calibration/whole/n'] == COUNT
     assert metrics['calibration/5/chi2_per_dim'] == pytest.approx(4, rel=0.2)
 
