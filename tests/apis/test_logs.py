@@ -1,0 +1,43 @@
+"""Curves are what the log says."""
+
+from pathlib import Path
+
+import pytest
+
+from hetpose.apis import logs
+from hetpose.errors import UserError
+
+LOG = '{"step": 1, "loss": 2.0, "lr": 0.1}\n{"step": 2, "loss": 1.0, "note": "x"}\n{"step": 3, "lo'
+
+
+@pytest.fixture
+def work_dir(tmp_path: Path) -> Path:
+    for index, name in enumerate(('old', 'new')):
+        folder = tmp_path / 'run' / name / 'vis_data'
+        folder.mkdir(parents=True)
+        (folder / 'scalars.json').write_text(LOG if index else '{"step": 1, "loss": 9}')
+    return tmp_path / 'run'
+
+
+def test_the_newest_log_of_a_work_directory_is_read(work_dir: Path) -> None:
+    import os
+
+    os.utime(work_dir / 'old' / 'vis_data' / 'scalars.json', (0, 0))
+    curves = logs.read_curves(logs.find_log(work_dir))
+    assert curves == {'loss': [(1, 2.0), (2, 1.0)], 'lr': [(1, 0.1)]}
+
+
+def test_a_picture_is_drawn(work_dir: Path, tmp_path: Path) -> None:
+    logs.plot_curves([str(work_dir)], ['loss'], tmp_path / 'a.png')
+    assert (tmp_path / 'a.png').read_bytes().startswith(b'\x89PNG')
+
+
+def test_an_unknown_scalar_shows_the_known_ones(work_dir: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="'nll'; known: loss"):
+        logs.plot_curves([str(work_dir)], ['nll'], tmp_path / 'a.png')
+    assert not (tmp_path / 'a.png').exists()
+
+
+def test_a_folder_without_logs_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r'no scalars\.json'):
+        logs.find_log(tmp_path)
