@@ -1,6 +1,13 @@
 """Pose, tabular and synthetic data sets."""
 
-from hetpose.datasets import transforms
+from hetpose.datasets import regression, transforms
 from hetpose.datasets.pose import LSP14, MergedDataset, PseudoLabelDataset, SyntheticPose
 
-__all__ = ['LSP14', 'MergedDataset', 'PseudoLabelDataset', 'SyntheticPose', 'transforms']
+__all__ = [
+    'regression',
+    'LSP14',
+    'MergedDataset',
+    'PseudoLabelDataset',
+    'SyntheticPose',
+    'transforms',
+]

@@ -1,5 +1,5 @@
 """Hooks and launch logic."""
 
-from hetpose.engine import hooks
+from hetpose.engine import experiment, hooks, optimizers
 
-__all__ = ['hooks']
+__all__ = ['experiment', 'hooks', 'optimizers']

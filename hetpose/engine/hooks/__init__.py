@@ -1,5 +1,19 @@
 """Runner hooks."""
 
+from hetpose.engine.hooks.cost import CostHook
+from hetpose.engine.hooks.freeze_mean import FreezeMeanHook
+from hetpose.engine.hooks.keep_best import KeepBestHook
 from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook
+from hetpose.engine.hooks.plateau import TrainingLossPlateauHook
+from hetpose.engine.hooks.refresh_anchor import RefreshAnchorHook
+from hetpose.engine.hooks.trajectory import TrajectoryHook
 
-__all__ = ['ObjectiveSwitchHook']
+__all__ = [
+    'CostHook',
+    'FreezeMeanHook',
+    'KeepBestHook',
+    'ObjectiveSwitchHook',
+    'RefreshAnchorHook',
+    'TrainingLossPlateauHook',
+    'TrajectoryHook',
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from mmengine.hooks import Hook
 from mmengine.model import is_model_wrapper
@@ -14,10 +14,10 @@ from torch import nn
 PHASE_KEY = 'objective_phase'
 
 
-def find_switchable(model: nn.Module) -> nn.Module:
+def find_switchable(model: nn.Module) -> Any:
     """The part of a model that has ``switch``: the model itself or its head."""
     if is_model_wrapper(model):
-        model = model.module
+        model = cast(nn.Module, model.module)
     for part in (model, getattr(model, 'head', None)):
         if part is not None and hasattr(part, 'switch'):
             return part

@@ -17,7 +17,7 @@ from hetpose.models.covariance.base import (
     scaled_identity,
 )
 from hetpose.ops.covariance import Covariance
-from hetpose.ops.spd import add_floor, safe_cholesky
+from hetpose.ops.spd import safe_cholesky
 
 if TYPE_CHECKING:
     from hetpose.ops.taylor import TaylorTerms
@@ -29,17 +29,27 @@ class ResidualAnchor(CovarianceParameterisation):
     """Holds L0 (d, d), the lower Cholesky factor of the residuals' covariance; I until set."""
 
     anchor: Tensor
+    added_floor = 0.0  # what ``build`` adds to the variances of the anchor
 
     def __init__(self, floor: float = DEFAULT_FLOOR) -> None:
         super().__init__(floor)
         self.register_buffer('anchor', torch.empty(0, 0))
 
+    def prepare(self, dim: int) -> None:
+        if self.anchor.numel() == 0:
+            self.anchor = torch.eye(dim, device=self.anchor.device)
+
     @torch.no_grad()
     def set_anchor(self, covariance: Tensor) -> None:
-        """Take the covariance of residuals (d, d), raised by the floor, as the anchor."""
-        self.anchor = safe_cholesky(
-            add_floor(covariance, self.floor), 'covariance of the residuals'
-        )
+        """Take the covariance of residuals (d, d) as the anchor.
+
+        Its eigenvalues are raised to the floor: with missing targets an estimate from pairs need
+        not be positive definite.
+        """
+        values, vectors = torch.linalg.eigh(covariance.double())
+        values = (values - self.added_floor).clamp(min=self.floor)
+        raised = (vectors * values) @ vectors.mT
+        self.anchor = safe_cholesky(raised, 'covariance of the residuals').to(covariance)
 
     def anchor_like(self, raw: Tensor, dim: int) -> Tensor:
         """L0 (d, d) in the type and on the device of ``raw``."""
@@ -65,6 +75,9 @@ class ConstantCovariance(ResidualAnchor):
     def num_outputs(self, dim: int) -> int:
         return 0
 
+    def identity_outputs(self, dim: int) -> Tensor:
+        return torch.zeros(0)
+
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
         return Covariance(scale_tril=self.anchor_like(raw, dim).expand(*raw.shape[:-1], dim, dim))
 
@@ -73,37 +86,24 @@ class ConstantCovariance(ResidualAnchor):
 class AnchoredCovariance(ResidualAnchor):
     """Σ = L0 M Mᵀ L0ᵀ + floor · I, M lower triangular with diagonal softplus(raw + log(e − 1)).
 
-    M starts at the identity, so training the covariance starts at the homoscedastic solution: the
-    raw outputs are multiplied by a gain that rises from 0 to 1 over the first training steps. A
-    gain leaves the network's initial weights as every other method has them, which a zeroed last
-    layer would not.
-
-    Args:
-        floor: smallest variance.
-        ramp: number of training steps until the gain is 1.
+    Raw outputs of 0 give M = I: a network whose outputs start at 0 starts at the homoscedastic
+    solution and only has to learn what varies.
     """
 
-    step: Tensor
+    starts_at_zero = True
 
-    def __init__(self, floor: float = DEFAULT_FLOOR, ramp: int = 200) -> None:
+    def __init__(self, floor: float = DEFAULT_FLOOR) -> None:
         super().__init__(floor)
-        if ramp < 0:
-            raise ValueError(f'ramp must not be negative, got {ramp}')
-        self.ramp = ramp
-        self.register_buffer('step', torch.zeros((), dtype=torch.long))
+        self.added_floor = self.floor
 
     def num_outputs(self, dim: int) -> int:
         return dim * (dim + 1) // 2
 
-    @property
-    def gain(self) -> float:
-        """What the raw outputs are multiplied by."""
-        return 1.0 if self.ramp == 0 else min(1.0, int(self.step) / self.ramp)
+    def identity_outputs(self, dim: int) -> Tensor:
+        return torch.zeros(self.num_outputs(dim))
 
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
-        diagonal, strict = lower_triangle(raw * self.gain, dim)
-        if self.training and torch.is_grad_enabled():
-            self.step += 1
+        diagonal, strict = lower_triangle(raw, dim)
         varying = strict + torch.diag_embed(softplus(diagonal + SOFTPLUS_ONE))
         factor = self.anchor_like(raw, dim) @ varying
         return Covariance(

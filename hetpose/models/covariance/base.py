@@ -5,6 +5,7 @@ Axes: B batch, d targets, m inputs of the mean network.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ class CovarianceParameterisation(nn.Module, ABC):
     """Whether an objective can shape Σ through the raw outputs."""
     only_dim: int | None = None
     """The one target dimension that it is defined for, or None."""
+    starts_at_zero: bool = False
+    """Whether the network's raw outputs should be 0 before training."""
     relocates: bool = False
     """Whether ``location`` is not the identity."""
 
@@ -49,6 +52,10 @@ class CovarianceParameterisation(nn.Module, ABC):
     @abstractmethod
     def num_outputs(self, dim: int) -> int:
         """How many raw outputs a d-dimensional target needs."""
+
+    @abstractmethod
+    def identity_outputs(self, dim: int) -> Tensor:
+        """Raw outputs (num_outputs,) whose Σ is the identity, up to the floor."""
 
     @abstractmethod
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
@@ -71,6 +78,9 @@ class CovarianceParameterisation(nn.Module, ABC):
         """The mean (B, d) from the mean network's output (B, d)."""
         return raw_mean
 
+    def prepare(self, dim: int) -> None:
+        """Size the buffers for d targets, so that a checkpoint fits before it is read."""
+
     def check_dim(self, dim: int) -> None:
         """Refuse a target dimension that the parameterisation is not defined for."""
         if self.only_dim is not None and dim != self.only_dim:
@@ -91,6 +101,11 @@ def lower_triangle(raw: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     strict = raw.new_zeros(*raw.shape[:-1], dim, dim)
     strict[..., rows, columns] = rest
     return diagonal, strict
+
+
+def inverse_softplus(value: float) -> float:
+    """The x with softplus(x) = value > 0."""
+    return value + math.log(-math.expm1(-value))
 
 
 def scaled_identity(like: Tensor, dim: int, value: float) -> Tensor:

@@ -9,7 +9,11 @@ from mmpose.registry import MODELS
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from hetpose.models.covariance.base import CovarianceParameterisation, lower_triangle
+from hetpose.models.covariance.base import (
+    CovarianceParameterisation,
+    inverse_softplus,
+    lower_triangle,
+)
 from hetpose.ops.covariance import Covariance
 
 if TYPE_CHECKING:
@@ -26,6 +30,11 @@ class CholeskyCovariance(CovarianceParameterisation):
 
     def num_outputs(self, dim: int) -> int:
         return dim * (dim + 1) // 2
+
+    def identity_outputs(self, dim: int) -> Tensor:
+        outputs = torch.zeros(self.num_outputs(dim))
+        outputs[:dim] = inverse_softplus(1.0)
+        return outputs
 
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
         diagonal, strict = lower_triangle(raw, dim)

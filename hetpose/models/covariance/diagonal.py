@@ -9,7 +9,7 @@ from mmpose.registry import MODELS
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from hetpose.models.covariance.base import CovarianceParameterisation
+from hetpose.models.covariance.base import CovarianceParameterisation, inverse_softplus
 from hetpose.ops.covariance import Covariance
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ class DiagonalCovariance(CovarianceParameterisation):
 
     def num_outputs(self, dim: int) -> int:
         return dim
+
+    def identity_outputs(self, dim: int) -> Tensor:
+        return torch.full((dim,), inverse_softplus(1.0))
 
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
         variances = softplus(raw) + self.floor

@@ -25,6 +25,9 @@ class FactorCovariance(CovarianceParameterisation):
     def num_outputs(self, dim: int) -> int:
         return dim * dim
 
+    def identity_outputs(self, dim: int) -> Tensor:
+        return torch.eye(dim).flatten()
+
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
         root = square(raw, dim)
         return Covariance(

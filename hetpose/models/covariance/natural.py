@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
 from mmpose.registry import MODELS
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from hetpose.models.covariance.base import CovarianceParameterisation
+from hetpose.models.covariance.base import CovarianceParameterisation, inverse_softplus
 from hetpose.ops.covariance import Covariance
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ class NaturalCovariance(CovarianceParameterisation):
 
     def num_outputs(self, dim: int) -> int:
         return dim
+
+    def identity_outputs(self, dim: int) -> Tensor:
+        return torch.full((dim,), inverse_softplus(1.0))
 
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
         self.check_dim(dim)

@@ -40,6 +40,9 @@ class PrecisionCovariance(CovarianceParameterisation):
     def num_outputs(self, dim: int) -> int:
         return dim * dim
 
+    def identity_outputs(self, dim: int) -> Tensor:
+        return torch.eye(dim).flatten()
+
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
         half = square(raw, dim)
         precision = half @ half.mT + scaled_identity(raw, dim, self.precision_floor)

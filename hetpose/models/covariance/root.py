@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
 from mmpose.registry import MODELS
 from torch import Tensor
 
@@ -20,6 +21,9 @@ class RootCovariance(CovarianceParameterisation):
 
     def num_outputs(self, dim: int) -> int:
         return dim * dim
+
+    def identity_outputs(self, dim: int) -> Tensor:
+        return torch.eye(dim).flatten()
 
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
         half = square(raw, dim)

@@ -45,6 +45,10 @@ class TaylorInducedCovariance(CovarianceParameterisation):
     def num_outputs(self, dim: int) -> int:
         return dim * dim + (2 if self.taylor_order == 'full' else 1)
 
+    def identity_outputs(self, dim: int) -> Tensor:
+        scales = torch.zeros(self.num_outputs(dim) - dim * dim)
+        return torch.cat([torch.eye(dim).flatten(), scales])
+
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
         assert taylor is not None
         root = square(raw[..., : dim * dim], dim)

@@ -21,6 +21,8 @@ class Objective(nn.Module, ABC):
     """Whether Σ̃ must be given, as its symmetric root."""
     trains_covariance: bool = True
     """Whether the loss depends on Σ."""
+    decoupled: bool = False
+    """Whether the loss is ‖r‖² plus a part whose gradient does not reach the mean."""
     needs_diagonal: bool = False
     """Whether the loss is defined for a diagonal Σ only."""
 

@@ -14,6 +14,8 @@ from hetpose.ops.gaussian import negative_log_likelihood
 class FaithfulObjective(Objective):
     """‖r‖² + NLL(stop_grad(r), Σ): the mean learns as by the squared error."""
 
+    decoupled = True
+
     def per_sample(
         self,
         residual: Tensor,

@@ -15,6 +15,7 @@ class W2Objective(Objective):
     """‖r‖² + Tr[Σ + Σ̃ − 2(Σ̃^½ Σ Σ̃^½)^½], exact, without a root of Σ."""
 
     needs_target_covariance = True
+    decoupled = True
 
     def per_sample(
         self,

@@ -15,6 +15,7 @@ class W2BoundObjective(Objective):
     """‖r‖² + ‖R − Σ̃^½‖²_F with R the predicted root; rows of missing targets are left out."""
 
     needs_target_covariance = True
+    decoupled = True
 
     def per_sample(
         self,

@@ -1,0 +1,4 @@
+method = dict(
+    objective=dict(type='FaithfulObjective'),
+    covariance=dict(type='FactorCovariance'),
+)

@@ -1,0 +1,4 @@
+method = dict(
+    objective=dict(type='MSEObjective'),
+    covariance=dict(type='ConstantCovariance'),
+)

@@ -1,0 +1,4 @@
+method = dict(
+    objective=dict(type='KLObjective', calibrated=True),
+    covariance=dict(type='FactorCovariance'),
+)

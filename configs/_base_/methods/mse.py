@@ -1,0 +1,1 @@
+method = dict(objective=dict(type='MSEObjective'))

@@ -1,0 +1,4 @@
+method = dict(
+    objective=dict(type='DiagonalNLLObjective'),
+    covariance=dict(type='DiagonalCovariance'),
+)

@@ -1,0 +1,4 @@
+method = dict(
+    objective=dict(type='NLLObjective'),
+    covariance=dict(type='TaylorInducedCovariance', order='full'),
+)

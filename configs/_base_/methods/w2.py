@@ -1,0 +1,4 @@
+method = dict(
+    objective=dict(type='W2Objective'),
+    covariance=dict(type='FactorCovariance'),
+)

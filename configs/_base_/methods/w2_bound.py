@@ -1,0 +1,4 @@
+method = dict(
+    objective=dict(type='W2BoundObjective'),
+    covariance=dict(type='FactorCovariance'),
+)

@@ -1,0 +1,5 @@
+_base_ = ['./study.py']
+source = dict(type='SinusoidSource')
+dataset = 'growing'
+model = dict(network=dict(blocks=2, width=50, activation='tanh'))
+optim_wrapper = dict(optimizer=dict(lr=1e-3))

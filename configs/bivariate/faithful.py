@@ -1,0 +1,1 @@
+_base_ = ['../_base_/bivariate.py', '../_base_/methods/faithful.py']

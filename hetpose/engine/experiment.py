@@ -1,0 +1,113 @@
+"""From the few variables of a regression study to a complete Runner config.
+
+A study's config states ``dataset``, ``trial``, ``protocol``, ``epochs``, ``warmup`` and ``floor``
+beside templates; everything that follows from them is filled in here, when the Runner is built.
+So ``--cfg-options dataset=energy trial=3`` is all that has to be said to change them.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from mmengine.config import Config
+from mmengine.registry import RUNNERS
+from mmengine.runner import Runner
+from mmpose.registry import MODELS
+
+from hetpose.datasets.regression import PROTOCOLS
+from hetpose.datasets.regression.source import build_source
+from hetpose.errors import UserError, unknown_name
+
+WARMUP_FRACTION = 0.5
+MEAN_ONLY = {'type': 'MSEObjective'}
+
+
+@RUNNERS.register_module()
+class StudyRunner(Runner):
+    """A Runner whose config is resolved first; ``runner_type = 'StudyRunner'`` chooses it."""
+
+    @classmethod
+    def from_cfg(cls, cfg: Config) -> StudyRunner:
+        return super().from_cfg(resolve(cfg))  # type: ignore[return-value]
+
+
+def resolve(config: Config) -> Config:
+    """The complete config of one run: data, dimensions, seeds, phases and floors filled in."""
+    config = copy.deepcopy(config)
+    if config.protocol not in PROTOCOLS:
+        raise unknown_name('protocol', config.protocol, PROTOCOLS)
+    first, later, length = phases(config.method, config.warmup)
+    source = dict(
+        config.source,
+        name=config.dataset,
+        trial=config.trial,
+        protocol=config.protocol,
+        pseudo_labels=any(_needs_labels(phase) for phase in [first, *later]),
+    )
+    for name in ('train', 'val', 'test'):
+        config[f'{name}_dataloader'].dataset.source = source
+    config.randomness = dict(seed=config.trial)
+    in_dim, out_dim = build_source(source).dims
+    config.model.update(in_dim=in_dim, out_dim=out_dim, seed=config.trial)
+    config.model.update(_floored(first, config.floor))
+    config.train_cfg.max_epochs = _at(length, config.epochs)
+    hooks = [hook for hook in config.custom_hooks if _wanted(hook, config.protocol)]
+    config.custom_hooks = [*phase_hooks(later, config), *hooks]
+    return config
+
+
+def phases(method: dict[str, Any], warmup: bool) -> tuple[dict, list[dict], float]:
+    """The first phase, the later ones with the fraction ``at`` of the epochs, and the length.
+
+    A warm-up trains the mean alone for half the epochs and squeezes the method into the rest.
+    """
+    first = {key: method.get(key) for key in ('objective', 'covariance')}
+    later = [dict(phase) for phase in method.get('phases', ())]
+    length = method.get('length', 1.0)
+    if not warmup:
+        return first, later, length
+    if first['objective'] == MEAN_ONLY:
+        raise UserError('warmup: this method already trains its mean alone')
+    squeezed = [
+        dict(phase, at=WARMUP_FRACTION + (1 - WARMUP_FRACTION) * phase['at']) for phase in later
+    ]
+    start = dict(first, at=WARMUP_FRACTION)
+    return {'objective': MEAN_ONLY, 'covariance': None}, [start, *squeezed], length
+
+
+def phase_hooks(later: list[dict], config: Config) -> list[dict]:
+    """The hooks that carry out the later phases; each starts with the full learning rate."""
+    lr = config.optim_wrapper.optimizer.lr
+    switches = []
+    hooks = []
+    for phase in later:
+        epoch = _at(phase['at'], config.epochs)
+        switches.append(dict(_floored(phase, config.floor), epoch=epoch, lr=lr))
+        if phase.get('freeze_mean'):
+            hooks.append(dict(type='FreezeMeanHook', epoch=epoch))
+    if switches:
+        hooks.insert(0, dict(type='ObjectiveSwitchHook', switches=switches))
+    return hooks
+
+
+def _floored(phase: dict, floor: float) -> dict[str, Any]:
+    """Objective and covariance of a phase, with the study's floor."""
+    covariance = phase.get('covariance')
+    if covariance is not None:
+        covariance = dict(covariance)
+        covariance.setdefault('floor', floor)
+    return {'objective': dict(phase['objective']), 'covariance': covariance}
+
+
+def _needs_labels(phase: dict) -> bool:
+    return MODELS.get(phase['objective']['type']).needs_target_covariance
+
+
+def _at(fraction: float, epochs: int) -> int:
+    return max(1, round(fraction * epochs))
+
+
+def _wanted(hook: dict, protocol: str) -> bool:
+    """Without held-out data there is nothing to choose weights by."""
+    return not (hook['type'] == 'KeepBestHook' and protocol == 'paper')

@@ -1,0 +1,108 @@
+"""Keep the anchor of a covariance at the covariance of the residuals."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+from mmengine.dist import all_reduce
+from mmengine.hooks import Hook
+from mmpose.registry import HOOKS
+from torch import Tensor, nn
+
+from hetpose.engine.hooks.objective_switch import find_switchable
+from hetpose.models.covariance import ConstantCovariance, ResidualAnchor
+from hetpose.models.losses import Objective
+
+CHUNK = 4096  # samples per forward pass
+
+
+class SecondMoment:
+    """Running E[r rᵀ] (d, d) over pairs of present targets."""
+
+    def __init__(self) -> None:
+        self.total: Tensor | None = None
+        self.count: Tensor | None = None
+
+    def add(self, residual: Tensor, mask: Tensor | None = None) -> None:
+        """Add residuals (B, d), with a mask (B, d) that is True where the target is present."""
+        residual = residual.detach().double()
+        present = torch.ones_like(residual) if mask is None else mask.to(residual)
+        residual = torch.where(present > 0, residual, torch.zeros_like(residual))
+        total, count = residual.mT @ residual, present.mT @ present
+        self.total = total if self.total is None else self.total + total
+        self.count = count if self.count is None else self.count + count
+
+    def covariance(self) -> Tensor | None:
+        """The moment over all processes, or None if nothing was added; unseen pairs are 0."""
+        if self.total is None or self.count is None:
+            return None
+        all_reduce(self.total)
+        all_reduce(self.count)
+        return (self.total / self.count.clamp(min=1)).float()
+
+
+@HOOKS.register_module()
+class RefreshAnchorHook(Hook):
+    """Set the anchor of AnchoredCovariance and ConstantCovariance from training residuals.
+
+    The residuals are those that the objective saw during the epoch, so no extra pass is needed and
+    any model with ``objective`` and ``covariance`` will do. At the end of training a constant
+    covariance of a regressor is estimated once more, with the final mean network in eval mode.
+
+    Args:
+        interval: epochs between refreshes.
+    """
+
+    priority = 'ABOVE_NORMAL'
+
+    def __init__(self, interval: int = 1) -> None:
+        if interval < 1:
+            raise ValueError(f'interval must be at least 1, got {interval}')
+        self.interval = interval
+        self._handle: Any = None
+        self._signature = inspect.signature(Objective.forward)
+
+    def before_train_epoch(self, runner) -> None:
+        part = find_switchable(runner.model)
+        if isinstance(part.covariance, ResidualAnchor):
+            self._moment = SecondMoment()
+            self._handle = part.objective.register_forward_hook(self._observe, with_kwargs=True)
+
+    def after_train_epoch(self, runner) -> None:
+        if self._handle is None:
+            return
+        self._handle.remove()
+        self._handle = None
+        covariance = self._moment.covariance()
+        if covariance is not None and self.every_n_epochs(runner, self.interval):
+            find_switchable(runner.model).covariance.set_anchor(covariance)
+
+    def after_train(self, runner) -> None:
+        part = find_switchable(runner.model)
+        if isinstance(part.covariance, ConstantCovariance) and hasattr(part, 'distribution'):
+            covariance = residual_covariance(part, runner.train_dataloader.dataset)
+            part.covariance.set_anchor(covariance)
+
+    def _observe(self, objective: nn.Module, args: tuple, kwargs: dict, output: Tensor) -> None:
+        if not objective.training:
+            return
+        given = self._signature.bind(objective, *args, **kwargs).arguments
+        self._moment.add(given['target'] - given['mean'], given.get('mask'))
+
+
+@torch.no_grad()
+def residual_covariance(regressor: Any, dataset: Any) -> Tensor:
+    """E[r rᵀ] (d, d) of a regressor in eval mode over a regression data set."""
+    training = regressor.training
+    regressor.eval()
+    moment = SecondMoment()
+    device = next(regressor.parameters()).device
+    for start in range(0, len(dataset), CHUNK):
+        batch = dataset.arrays.take(slice(start, start + CHUNK))
+        mean, _ = regressor.distribution(batch.x.to(device))
+        moment.add(batch.y.to(device) - mean)
+    regressor.train(training)
+    assert moment.total is not None
+    return (moment.total / len(dataset)).float()

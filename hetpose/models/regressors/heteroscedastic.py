@@ -1,0 +1,197 @@
+"""A mean network and a covariance network under one objective.
+
+Axes: B batch, m inputs, d targets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from mmengine.logging import MessageHub
+from mmengine.model import BaseModel
+from mmpose.registry import MODELS
+from torch import Tensor, nn
+
+from hetpose.models.covariance import CovarianceParameterisation
+from hetpose.models.losses import Objective
+from hetpose.models.regressors.diverged import DivergedError
+from hetpose.models.regressors.networks import FreeVector, build_networks
+from hetpose.ops.covariance import Covariance
+from hetpose.ops.spd import NotPositiveDefiniteError
+from hetpose.ops.taylor import taylor_terms
+
+Config = dict[str, Any]
+
+
+@MODELS.register_module()
+class HeteroscedasticRegressor(BaseModel):
+    """μ(x) and Σ(x) from two networks without shared parameters.
+
+    Args:
+        in_dim, out_dim: m and d.
+        objective: config of an Objective.
+        covariance: config of a CovarianceParameterisation, or None for a mean alone.
+        network: config of both networks; dimensions are filled in.
+        seed: of the initial weights; they do not depend on objective or covariance.
+        data_preprocessor: as in mmengine; the default moves batches to the device.
+    """
+
+    initial_weight: Tensor
+    initial_bias: Tensor
+
+    def __init__(
+        self,
+        in_dim: int,
+        out_dim: int,
+        objective: Config,
+        covariance: Config | None = None,
+        network: Config | None = None,
+        seed: int = 0,
+        data_preprocessor: Config | None = None,
+    ) -> None:
+        super().__init__(data_preprocessor=data_preprocessor)
+        self.out_dim = out_dim
+        network = network or {'type': 'ResidualMLP'}
+        self.mean_network, self.covariance_network = build_networks(network, in_dim, out_dim, seed)
+        self.objective: Objective
+        self.covariance: CovarianceParameterisation | None = None
+        self._covariance_config: Config | None = None
+        self._remember_initial_outputs()
+        self._use(MODELS.build(objective), covariance)
+        if isinstance(self.covariance_network, FreeVector) and self.covariance is not None:
+            self._start_at_identity(self.covariance_network, self.covariance)
+
+    def switch(self, objective: Config | None = None, covariance: Config | None = None) -> None:
+        """Go on with another objective and/or parameterisation; None leaves one as it is."""
+        built = self.objective if objective is None else MODELS.build(objective)
+        self._use(built, self._covariance_config if covariance is None else covariance)
+
+    @property
+    def mean_frozen(self) -> bool:
+        """Whether the mean network is held fixed."""
+        return not next(self.mean_network.parameters()).requires_grad
+
+    def freeze_mean(self) -> None:
+        """Hold the mean network fixed, in eval mode, from now on."""
+        self.mean_network.requires_grad_(False).eval()
+
+    def train(self, mode: bool = True) -> HeteroscedasticRegressor:
+        """Training mode, but for a frozen mean network."""
+        super().train(mode)
+        if self.mean_frozen:
+            self.mean_network.eval()
+        return self
+
+    def forward(
+        self,
+        x: Tensor,
+        y: Tensor | None = None,
+        target_root: Tensor | None = None,
+        mode: str = 'tensor',
+        **known: Tensor,
+    ) -> Any:
+        """Loss, prediction or distribution of inputs x (B, m).
+
+        Args:
+            x, y: (B, m), (B, d).
+            target_root: symmetric root of Σ̃, (B, d, d).
+            mode: 'loss' → dict of the loss and the squared error; 'predict' → [dict(mean=(B, d),
+                covariance=(B, d, d) or None)]; 'tensor' → (mean, Covariance or None).
+            known: true moments, which only metrics read.
+        """
+        if mode == 'loss':
+            assert y is not None
+            return self.loss(x, y, target_root)
+        mean, covariance = self.distribution(x)
+        if mode == 'predict':
+            matrix = None if covariance is None else covariance.matrix
+            return [{'mean': mean, 'covariance': matrix}]
+        return mean, covariance
+
+    def distribution(self, x: Tensor) -> tuple[Tensor, Covariance | None]:
+        """The mean (B, d) and Σ at x (B, m)."""
+        raw_mean = self.mean_network(x)
+        if self.covariance is None:
+            return raw_mean, None
+        count = self.covariance.num_outputs(self.out_dim)
+        raw = self.raw_covariance(x)[:, :count] if count else x.new_zeros(len(x), 0)
+        order = self.covariance.taylor_order
+        terms = None if order is None else taylor_terms(self.mean_network, x, order)
+        covariance = self.covariance(raw, self.out_dim, terms)
+        return self.covariance.location(raw_mean, covariance), covariance
+
+    def raw_covariance(self, x: Tensor) -> Tensor:
+        """Outputs (B, d² + 2) of the covariance network, from 0 on where the covariance asks so.
+
+        Subtracting what the last layer gave before training is a zeroed last layer, with the
+        initial weights that every other method has.
+        """
+        if self.covariance is None or not self.covariance.starts_at_zero:
+            return self.covariance_network(x)
+        if isinstance(self.covariance_network, FreeVector):
+            return self.covariance_network(x) - self.initial_bias
+        *hidden, last = self.covariance_network.children()
+        assert isinstance(last, nn.Linear)
+        for layer in hidden:
+            x = layer(x)
+        weight, bias = last.weight - self.initial_weight, last.bias - self.initial_bias
+        return nn.functional.linear(x, weight, bias)
+
+    def loss(self, x: Tensor, y: Tensor, target_root: Tensor | None) -> dict[str, Tensor]:
+        """The objective's mean over the batch, and ‖r‖² for those who watch the mean alone."""
+        try:
+            mean, covariance = self.distribution(x)
+            loss = self.objective(mean, y, covariance, target_root).mean()
+        except NotPositiveDefiniteError as error:
+            raise self.diverged(str(error)) from error
+        if not torch.isfinite(loss):
+            raise self.diverged(f'the loss is {float(loss.detach())}')
+        squared_error = (y - mean.detach()).square().sum(-1).mean()
+        return {'loss': loss, 'squared_error': squared_error}
+
+    def diverged(self, reason: str) -> DivergedError:
+        """The error that ends this run."""
+        parts = [self.objective, self.covariance]
+        method = ' + '.join(type(part).__name__ for part in parts if part is not None)
+        step = MessageHub.get_current_instance().get_info('iter', 0)
+        return DivergedError(method, step, reason)
+
+    def _use(self, objective: Objective, covariance: Config | None) -> None:
+        parameterisation = None if covariance is None else MODELS.build(covariance)
+        objective.check(parameterisation, self.out_dim)
+        if parameterisation is not None:
+            parameterisation.prepare(self.out_dim)
+        previous = getattr(self, 'covariance', None)
+        if (
+            parameterisation is not None
+            and parameterisation.relocates
+            and hasattr(self, 'objective')
+        ):
+            raise ValueError(
+                f'{type(parameterisation).__name__} gives the mean network another meaning: it '
+                'cannot be switched to'
+            )
+        if previous is not None and covariance == self._covariance_config:
+            parameterisation = previous  # keeps its buffers
+        self.objective = objective
+        self.covariance = parameterisation
+        self._covariance_config = covariance
+        if parameterisation is not None:
+            parameterisation.to(next(self.parameters()).device)
+
+    @torch.no_grad()
+    def _remember_initial_outputs(self) -> None:
+        last = list(self.covariance_network.children() or [self.covariance_network])[-1]
+        if isinstance(last, nn.Linear):
+            self.register_buffer('initial_weight', last.weight.detach().clone())
+            self.register_buffer('initial_bias', last.bias.detach().clone())
+        else:
+            self.register_buffer('initial_bias', torch.zeros(self.out_dim**2 + 2))
+
+    @torch.no_grad()
+    def _start_at_identity(
+        self, vector: FreeVector, covariance: CovarianceParameterisation
+    ) -> None:
+        outputs = covariance.identity_outputs(self.out_dim)
+        vector.values[: len(outputs)] = outputs
