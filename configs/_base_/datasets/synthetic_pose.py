@@ -6,7 +6,7 @@ codec = dict(type='SoftArgmaxCodec', input_size=(128, 128), heatmap_size=(32, 32
 train_pipeline = [
     dict(type='LoadImage'),
     dict(type='GetBBoxCenterScale'),
-    dict(type='CovarianceTopdownAffine', input_size=codec['input_size']),
+    dict(type='CovarianceTopdownAffine', input_size=codec['input_size'], use_udp=True),
     dict(type='CovarianceShiftScaleRotate', shift=0.05, scale=0.1, rotate=15),
     dict(type='GenerateTarget', encoder=codec),
     dict(type='PackPoseInputs'),
@@ -14,7 +14,7 @@ train_pipeline = [
 val_pipeline = [
     dict(type='LoadImage'),
     dict(type='GetBBoxCenterScale'),
-    dict(type='CovarianceTopdownAffine', input_size=codec['input_size']),
+    dict(type='CovarianceTopdownAffine', input_size=codec['input_size'], use_udp=True),
     dict(type='GenerateTarget', encoder=codec),
     dict(type='PackPoseInputs'),
 ]

@@ -4,6 +4,7 @@ from hetpose.datasets.transforms.albumentations_affine import CovarianceShiftSca
 from hetpose.datasets.transforms.covariance import COVARIANCE_KEYS, attach_factor
 from hetpose.datasets.transforms.flip import CovarianceRandomFlip
 from hetpose.datasets.transforms.guard import check_pipeline
+from hetpose.datasets.transforms.loading import LoadPoseImage
 from hetpose.datasets.transforms.topdown_affine import CovarianceTopdownAffine
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     'CovarianceRandomFlip',
     'CovarianceShiftScaleRotate',
     'CovarianceTopdownAffine',
+    'LoadPoseImage',
     'attach_factor',
     'check_pipeline',
 ]
