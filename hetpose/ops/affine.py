@@ -41,7 +41,7 @@ def transform_points(
     """
     if points.ndim < 2 or points.shape[-1] != 2:
         raise ValueError(f'points: expected shape (..., K, 2), got {shape_of(points)}')
-    moved = _permuted(points, permutation, -2) @ _linear(matrix).mT
+    moved = _permuted(points, permutation, -2) @ _linear(matrix).transpose(-1, -2)
     return moved + matrix[..., None, :, 2] if matrix.shape[-1] == 3 else moved
 
 
@@ -72,4 +72,6 @@ def transform_covariance(
     """
     check_square(covariance, 'covariance')
     half = _transform_rows(covariance, matrix, permutation, 'covariance')
-    return _transform_rows(half.mT, matrix, permutation, 'covariance').mT
+    # .transpose, for the older ONNX exporter knows no .mT.
+    other = _transform_rows(half.transpose(-1, -2), matrix, permutation, 'covariance')
+    return other.transpose(-1, -2)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from hetpose.ops.polar import polar_factor
 from hetpose.ops.validation import (
     check_broadcastable,
     check_factor,
@@ -31,12 +32,6 @@ def _unit(factor: Tensor) -> Tensor:
     return factor / largest.clamp(min=torch.finfo(factor.dtype).tiny)
 
 
-def _polar(matrix: Tensor) -> Tensor:
-    """An orthogonal Q that maximises Tr(Qᵀ M). Shapes: matrix (..., k, k) -> (..., k, k)."""
-    left, _, right = torch.linalg.svd(matrix)
-    return left @ right
-
-
 class _Procrustes(torch.autograd.Function):
     """min over orthogonal Q of ‖F - F̃Q‖², with the gradient of the minimiser held fixed.
 
@@ -51,7 +46,7 @@ class _Procrustes(torch.autograd.Function):
         width = max(small.shape[-1], small_target.shape[-1])
         small = pad(small, (0, width - small.shape[-1]))
         small_target = pad(small_target, (0, width - small_target.shape[-1]))
-        rotation = _polar(_unit(small_target).mT @ _unit(small))
+        rotation = polar_factor(_unit(small_target).mT @ _unit(small))
         difference = small - small_target @ rotation
         gradients = []
         if ctx.needs_input_grad[0]:
