@@ -15,7 +15,7 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from hetpose.ops import taylor_feedforward, taylor_func
+from hetpose.ops import convolutional, taylor_feedforward, taylor_func, taylor_soft_argmax
 from hetpose.ops.soft_argmax import soft_argmax
 from hetpose.ops.validation import shape_of
 
@@ -149,9 +149,9 @@ def soft_argmax_terms(
 ) -> TaylorTerms:
     """Terms of z → soft_argmax(decoder(features + lift(z))), exactly, as constants.
 
-    The network that made ``features`` is not run again. A decoder of convolutions, batch norms and ReLUs
-    goes the closed way, any other through torch.func. Modules are taken in eval mode and left in the
-    mode they had. ``lift`` must be affine.
+    The network that made ``features`` is not run again. A decoder of convolutions, batch norms and
+    ReLUs goes the closed way, for which ``lift`` must be affine; any other goes by torch.func.
+    Modules are taken in eval mode and left in the mode they had.
 
     Shapes: features (B, C, h, w), z (B, m), lift (B, m) → (B, C, h, w), decoder → (B, K, H, W);
     jacobian (B, 2K, m) with rows x1, y1, x2, y2, …, hessian (B, 2K, m(m+1)/2).
@@ -168,4 +168,11 @@ def soft_argmax_terms(
         return soft_argmax(decoder(base + lift(point)), temperature).flatten(1)
 
     with torch.autocast(z.device.type, enabled=False), evaluating(decoder, lift):
-        return as_terms(*taylor_func.differentiate(mean, (z, features), full, memory_limit))
+        layers = convolutional.flatten(decoder)
+        if layers is None:
+            jacobian, packed = taylor_func.differentiate(mean, (z, features), full, memory_limit)
+        else:
+            jacobian, packed = taylor_soft_argmax.closed_form(
+                layers, features, lift, z, temperature, full, memory_limit
+            )
+    return as_terms(jacobian, packed)
