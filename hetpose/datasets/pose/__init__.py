@@ -1,8 +1,19 @@
 """Pose data sets: Leeds Sports Pose, its extension, MPII with the same joints, figures."""
 
-from hetpose.datasets.pose.lsp14 import dataset_info as LSP14  # noqa: N811
+from hetpose.datasets.pose.lsp import LSPDataset, LSPETDataset
+from hetpose.datasets.pose.lsp14 import dataset_info as LSP14
+from hetpose.datasets.pose.mpii14 import MPII14Dataset
 from hetpose.datasets.pose.pseudo_label_file import PseudoLabelFile
 from hetpose.datasets.pose.synthetic import SyntheticPose
 from hetpose.datasets.pose.wrappers import MergedDataset, PseudoLabelDataset
 
-__all__ = ['LSP14', 'MergedDataset', 'PseudoLabelDataset', 'PseudoLabelFile', 'SyntheticPose']
+__all__ = [
+    'LSP14',
+    'LSPDataset',
+    'LSPETDataset',
+    'MPII14Dataset',
+    'MergedDataset',
+    'PseudoLabelDataset',
+    'PseudoLabelFile',
+    'SyntheticPose',
+]
