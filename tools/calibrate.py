@@ -78,10 +78,9 @@ def main(args: argparse.Namespace) -> None:
     if args.arrays is not None:
         predictions = read_arrays(args.arrays, units=args.units)
     else:
-        from hetpose.apis.predict import load_model, predict_split
-        from hetpose.engine import launch
+        from hetpose.apis.predict import load_config, load_model, predict_split
 
-        config = launch.load_config(args.config, args.cfg_options)
+        config = load_config(args.config, args.cfg_options)
         model = load_model(config, args.checkpoint, args.device)
         predictions = predict_split(model, config, args.split, args.limit)
         if args.fit_split not in (None, args.split):

@@ -18,10 +18,18 @@ from hetpose.apis.arrays import gaussian_arrays
 from hetpose.apis.calibrate import Predictions
 from hetpose.apis.recalibration import weights_fingerprint
 from hetpose.engine import launch
+from hetpose.engine.experiment import resolve
+from hetpose.engine.phases import enter_phase
 from hetpose.errors import UserError
 from hetpose.evaluation.metrics.calibration import read_gaussians
 
 SPLITS = ('train', 'val', 'test')
+
+
+def load_config(path: str | Path, options: dict[str, Any] | None = None) -> Config:
+    """The config of a run, with what a regression study leaves to be filled in."""
+    config = launch.load_config(path, options)
+    return resolve(config) if config.get('runner_type') == 'StudyRunner' else config
 
 
 def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> torch.nn.Module:
@@ -31,9 +39,18 @@ def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> t
     if 'backbone' in settings:
         settings.backbone.init_cfg = None  # the checkpoint holds these weights
     model = MODELS.build(settings)
+    if Path(checkpoint).is_file():
+        enter_phase(model, config, {'meta': _meta(checkpoint)})
     launch.check_checkpoint(model, checkpoint, whole=True)
     load_checkpoint(model, str(checkpoint), map_location='cpu', logger='silent')
     return model.to(device).eval()
+
+
+def _meta(checkpoint: str | Path) -> dict[str, Any]:
+    try:
+        return torch.load(checkpoint, map_location='cpu', weights_only=True).get('meta', {})
+    except Exception:  # torch raises many kinds; check_checkpoint says what is wrong with the file
+        return {}
 
 
 def evaluation_loader(config: Config, split: str) -> DataLoader:
