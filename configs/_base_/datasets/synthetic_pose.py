@@ -27,6 +27,7 @@ train_dataloader = dict(
     dataset=dict(
         type='PseudoLabelDataset',
         file=None,  # written by tools/pseudo_labels.py, for objectives with a target covariance
+        recipe=dict(dimension=16),
         dataset=dict(type=dataset_type, length=8000, seed=0, image_size=128),
         pipeline=train_pipeline,
     ),
@@ -47,6 +48,3 @@ val_dataloader = dict(
     ),
 )
 test_dataloader = val_dataloader
-
-# Read by tools/pseudo_labels.py
-pseudo_labels = dict(dimension=16, k=None, local_linear=False)

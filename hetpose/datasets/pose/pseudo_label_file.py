@@ -67,6 +67,29 @@ def fingerprint(ids: list[str], digests: np.ndarray) -> str:
 
 
 @dataclass(frozen=True)
+class PseudoLabelRecipe:
+    """How pseudo-labels are made.
+
+    ``dimension`` of the PCA; ``k`` neighbours, None for 10·2K; ``pixels``, the side of the
+    thumbnail that represents a sample where no checkpoint is given; the rest as in
+    ``ops.neighbours.pseudo_covariances``.
+    """
+
+    dimension: int = 32
+    k: int | None = None
+    pixels: int = 32
+    squared_distance: bool = False
+    local_linear: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ('dimension', 'pixels'):
+            if getattr(self, name) < 1:
+                raise ValueError(f'{name} must be at least 1, got {getattr(self, name)}')
+        if self.k is not None and self.k < 2:
+            raise ValueError(f'k must be at least 2, got {self.k}')
+
+
+@dataclass(frozen=True)
 class PseudoLabelFile:
     """Pseudo-labels in memory. ``roots`` (N, d(d+1)/2)."""
 
@@ -120,6 +143,16 @@ class PseudoLabelFile:
                 f'{self.path} was made for other joints: {len(self.joints)} joints '
                 f'({self.joints[0]}, ...), the data has {len(joints)} ({joints[0]}, ...)'
             )
+
+    def check_recipe(self, recipe: dict[str, Any]) -> None:
+        """Raise UserError where the file was made with another value than ``recipe`` asks for."""
+        made = self.settings.get('recipe', {})
+        for name, value in recipe.items():
+            if name in made and made[name] != value:
+                raise UserError(
+                    f'{self.path} was made with {name}={made[name]}, the config asks for '
+                    f'{name}={value}; make it anew or change recipe'
+                )
 
     def root(self, info: dict[str, Any]) -> np.ndarray:
         """The symmetric root (2K, 2K) of a sample's Σ̃ in image pixels."""

@@ -11,7 +11,7 @@ from mmengine.dataset import BaseDataset
 from mmpose.datasets import CombinedDataset
 from mmpose.registry import DATASETS
 
-from hetpose.datasets.pose.pseudo_label_file import PseudoLabelFile
+from hetpose.datasets.pose.pseudo_label_file import PseudoLabelFile, PseudoLabelRecipe
 from hetpose.datasets.transforms.covariance import attach_factor
 from hetpose.datasets.transforms.guard import check_pipeline
 from hetpose.errors import UserError
@@ -43,6 +43,8 @@ class PseudoLabelDataset(BaseDataset):
     Args:
         dataset (dict): Config of the wrapped data set, such as CocoDataset.
         file (str | None): What ``tools/pseudo_labels.py`` wrote; None attaches nothing.
+        recipe (dict | None): How that tool is to make the file (``PseudoLabelRecipe``); a file
+            that was made otherwise is refused.
         pipeline (list): Transforms.
     """
 
@@ -50,12 +52,15 @@ class PseudoLabelDataset(BaseDataset):
         self,
         dataset: dict | BaseDataset,
         file: str | Path | None = None,
+        recipe: dict | None = None,
         pipeline: Sequence[dict | Callable] = (),
         test_mode: bool = False,
         lazy_init: bool = False,
         max_refetch: int = 1000,
     ) -> None:
         self.dataset = DATASETS.build(dataset) if isinstance(dataset, dict) else dataset
+        self.recipe = dict(recipe or {})
+        PseudoLabelRecipe(**self.recipe)  # an unknown field is an error now
         self.labels = PseudoLabelFile.read(file) if file is not None else None
         self.supplies_covariance = self.labels is not None or supplies_covariance(self.dataset)
         super().__init__(
@@ -74,6 +79,7 @@ class PseudoLabelDataset(BaseDataset):
     def _check_labels(self) -> None:
         assert self.labels is not None
         self.labels.check_joints(joint_names(self))
+        self.labels.check_recipe(self.recipe)
         for index in np.linspace(0, len(self) - 1, min(_CHECKED_SAMPLES, len(self))).astype(int):
             self.labels.root(self.dataset.get_data_info(int(index)))
 
