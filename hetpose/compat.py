@@ -193,6 +193,26 @@ def silence_known_deprecations() -> None:
         warnings.filterwarnings('ignore', message=message, category=category)
 
 
+def silence_file_client() -> None:
+    """Drop mmengine's warnings about its own use of its own deprecated FileClient.
+
+    Defect: the checkpoint hook of mmengine 0.10 calls FileClient whatever the settings, which then
+    logs two deprecation warnings that no user can act on.
+    """
+    import mmengine.fileio.file_client as file_client
+
+    if getattr(file_client.print_log, 'quiet', False):
+        return
+    original = file_client.print_log
+
+    def print_log(msg: str, *args: Any, **kwargs: Any) -> None:
+        if 'deprecated in future' not in msg:
+            original(msg, *args, **kwargs)
+
+    print_log.quiet = True  # type: ignore[attr-defined]
+    file_client.print_log = print_log
+
+
 def apply() -> None:
     """Apply every shim. Safe to call again."""
     silence_known_deprecations()
@@ -200,6 +220,7 @@ def apply() -> None:
     patch_mmcv_ops()
     patch_checkpoint_loading()
     patch_file_backend()
+    silence_file_client()
     patch_mmpretrain()
     patch_albumentations()
 

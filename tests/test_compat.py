@@ -99,6 +99,15 @@ def test_only_known_deprecations_are_silenced() -> None:
     assert [str(w.message) for w in seen] == ['something new is deprecated']
 
 
+def test_file_client_keeps_its_other_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    import mmengine.fileio.file_client as file_client
+
+    compat.silence_file_client()  # a second call changes nothing
+    file_client.print_log('"FileClient" will be deprecated in future.', logger=None)
+    file_client.print_log('disk full', logger=None)
+    assert capsys.readouterr().out == 'disk full\n'
+
+
 def test_a_local_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     from mmengine.fileio import get_file_backend
 
