@@ -71,7 +71,10 @@ def parse_args() -> argparse.Namespace:
         help='draw these to the right of the image',
     )
     drawing.add_argument('--show', action='store_true', help='open a window')
-    return parser.parse_args()
+    args = parser.parse_args()
+    if not (args.vis_out_dir or args.pred_out_dir or args.show):
+        parser.error('nothing to do: give --pred-out-dir, --vis-out-dir or --show')
+    return args
 
 
 def main(args: argparse.Namespace) -> int:

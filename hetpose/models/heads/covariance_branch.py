@@ -59,7 +59,7 @@ class CovarianceBranch(nn.Module):
         """Z (B, m) → Σ (B, d, d)."""
         count = self.parameterisation.num_outputs(self.dim)
         if count == 0:
-            return self.parameterisation(z.new_zeros(len(z), 0), self.dim, taylor)
+            return self.parameterisation(z[:, :0], self.dim, taylor)
         assert self.net is not None
         return self.parameterisation(self.net(z.detach())[:, :count], self.dim, taylor)
 
