@@ -182,7 +182,7 @@ class HeteroscedasticRegressor(BaseModel):
 
     @torch.no_grad()
     def _remember_initial_outputs(self) -> None:
-        last = list(self.covariance_network.children() or [self.covariance_network])[-1]
+        last = [self.covariance_network, *self.covariance_network.children()][-1]
         if isinstance(last, nn.Linear):
             self.register_buffer('initial_weight', last.weight.detach().clone())
             self.register_buffer('initial_bias', last.bias.detach().clone())

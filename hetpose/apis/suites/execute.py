@@ -1,0 +1,159 @@
+"""One unit: a config, the mmengine Runner, and what it gave."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from mmengine.config import Config
+from mmengine.hooks import Hook
+from mmengine.runner import Runner
+
+from hetpose.apis.suites.plan import Settings, Unit
+from hetpose.apis.suites.store import DIVERGED, Result
+from hetpose.datasets.regression.sinusoid import AMPLITUDES, HALF_WIDTH
+from hetpose.engine.hooks.curve import CurveHook
+from hetpose.engine.hooks.trajectory import FILE_NAME
+from hetpose.engine.launch import build_runner, load_config
+from hetpose.models.regressors import DivergedError
+from hetpose.ops.spd import NotPositiveDefiniteError
+from hetpose.paths import existing
+
+CONFIGS = Path(__file__).resolve().parents[3] / 'configs'
+CURVE_POINTS = 20
+FIT_POINTS = 801
+COSTS = {'milliseconds_per_step': 'time_ms', 'peak_memory_mb': 'memory_mb'}
+NUMERICAL = (DivergedError, NotPositiveDefiniteError, FloatingPointError, torch.linalg.LinAlgError)
+
+
+def method_config(method: str, settings: Settings) -> Config:
+    """The config of a method under the given settings, before a dataset and a trial are chosen."""
+    folder = existing(CONFIGS / settings.suite, 'configs of the suite')
+    config = load_config(folder / f'{method}.py')
+    # Methods that train their mean alone to begin with have their warm-up built in.
+    trains_mean_first = config.method.objective.type == 'MSEObjective'
+    config.merge_from_dict(
+        {
+            'protocol': settings.protocol,
+            'epochs': settings.epochs,
+            'warmup': settings.warm_up and not trains_mean_first,
+            'train_cfg.val_interval': max(1, settings.epochs // CURVE_POINTS),
+            'default_hooks.checkpoint': {'type': 'CheckpointHook', 'interval': -1},
+        }
+    )
+    return config
+
+
+def config_digest(method: str, settings: Settings) -> str:
+    """What identifies a configuration: a stored result of another one is not reused."""
+    text = json.dumps(method_config(method, settings).to_dict(), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def unit_config(unit: Unit, settings: Settings, work_dir: Path, data_root: str | None) -> Config:
+    """The config of one unit."""
+    config = method_config(unit.method, settings)
+    config.dataset = unit.dataset
+    config.trial = unit.trial
+    config.work_dir = str(work_dir)
+    config.experiment_name = f'{settings.suite}-{unit.name}'.replace('/', '-')
+    if settings.suite == 'uci':
+        config.source.root = data_root
+    return config
+
+
+def run_unit(
+    unit: Unit,
+    settings: Settings,
+    digest: str,
+    folder: Path,
+    data_root: str | None = None,
+    on_epoch: Callable[[], None] = lambda: None,
+) -> Result:
+    """Train and measure; a numerical failure is a result, not an error."""
+    work_dir = folder / 'runs' / unit.name
+    runner = build_runner(unit_config(unit, settings, work_dir, data_root))
+    curve = CurveHook()
+    runner.register_hook(curve)
+    runner.register_hook(ProgressHook(settings.epochs, on_epoch))
+    result = Result(unit, settings, digest, curve=curve.points)  # type: ignore[arg-type]
+    try:
+        runner.train()
+        measured = {name.rsplit('/', 1)[-1]: float(v) for name, v in runner.test().items()}
+    except NUMERICAL as error:
+        _record_divergence(result, runner, str(getattr(error, 'reason', error)))
+        return result
+    result.cost = {new: measured.pop(old) for old, new in COSTS.items() if old in measured}
+    result.metrics = measured  # type: ignore[assignment]
+    broken = [name for name, value in measured.items() if not math.isfinite(value)]
+    if broken:
+        _record_divergence(result, runner, f'{", ".join(broken)} not finite after training')
+    result.extra = EXTRAS.get(settings.suite, lambda *_: {})(runner, unit, work_dir)
+    return result
+
+
+def _record_divergence(result: Result, runner: Runner, reason: str) -> None:
+    result.status = DIVERGED
+    result.divergence = {'step': runner.iter, 'epoch': runner.epoch, 'reason': reason}
+
+
+class ProgressHook(Hook):
+    """Call back ``parts`` times over a training run, whatever its number of epochs is."""
+
+    def __init__(self, parts: int, call: Callable[[], None]) -> None:
+        self.parts = parts
+        self.call = call
+
+    def after_train_epoch(self, runner: Runner) -> None:
+        done = [
+            self.parts * epoch // runner.max_epochs for epoch in (runner.epoch, runner.epoch + 1)
+        ]
+        for _ in range(done[1] - done[0]):
+            self.call()
+
+
+@torch.no_grad()
+def _fitted_sinusoid(runner: Runner, unit: Unit, work_dir: Path) -> dict[str, Any]:
+    """The fitted mean and deviation on a grid of inputs, and the true ones."""
+    x = torch.linspace(-HALF_WIDTH, HALF_WIDTH, FIT_POINTS)[:, None]
+    runner.model.eval()
+    mean, covariance = runner.model.distribution(x)
+    grid = x[:, 0].double().numpy()
+    std = None if covariance is None else covariance.variances[:, 0].sqrt().tolist()
+    return {
+        'fit': {
+            'x': grid.round(5).tolist(),
+            'mean': mean[:, 0].tolist(),
+            'std': std,
+            'true_mean': (AMPLITUDES[unit.dataset](grid) * np.sin(2 * np.pi * grid)).tolist(),
+            'true_std': np.abs(grid).tolist(),
+        }
+    }
+
+
+def _moved_ellipses(runner: Runner, unit: Unit, work_dir: Path) -> dict[str, Any]:
+    """The path of mean and covariance, and where it should end."""
+    with np.load(work_dir / FILE_NAME) as stored:
+        path = {
+            'step': stored['steps'].tolist(),
+            'mean': stored['means'].tolist(),
+            'covariance': stored['covariances'].tolist(),
+        }
+    arrays = runner.train_dataloader.dataset.arrays
+    target = {
+        'mean': arrays.true_mean[0].tolist(),
+        'covariance': arrays.true_covariance[0].tolist(),
+    }
+    return {'trajectory': path, 'target': target}
+
+
+EXTRAS: dict[str, Callable[[Runner, Unit, Path], dict[str, Any]]] = {
+    'univariate': _fitted_sinusoid,
+    'bivariate': _moved_ellipses,
+}
