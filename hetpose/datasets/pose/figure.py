@@ -266,11 +266,11 @@ def soft_disc(points: np.ndarray, centre: np.ndarray, radius: float) -> np.ndarr
 
 def render(scene: Scene, rng: np.random.Generator) -> np.ndarray:
     """Image (size, size, 3) uint8, BGR."""
+    y, x = rng.integers(0, len(_GRAIN) - scene.size, 2)
     image = np.ascontiguousarray(_background(rng, scene.size))
     _draw_figure(image, scene, rng)
     if scene.defocus > 0.05:
         image = cv2.GaussianBlur(image, (0, 0), 0.014 * scene.height * scene.defocus)
     _veil(image, scene, rng)
-    y, x = rng.integers(0, len(_GRAIN) - scene.size, 2)
     grain = cv2.merge([_GRAIN[y : y + scene.size, x : x + scene.size]] * 3)
     return cv2.add(image, grain, dtype=cv2.CV_8U)
