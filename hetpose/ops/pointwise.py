@@ -28,7 +28,7 @@ Pointwise = Callable[[Tensor], Derivatives]
 def _elu(module: nn.ELU, a: Tensor) -> Derivatives:
     positive = a > 0
     slope = module.alpha * torch.exp(a.clamp(max=0))
-    value = torch.where(positive, a, slope - module.alpha)
+    value = F.elu(a, module.alpha)
     return Derivatives(value, slope.masked_fill(positive, 1), slope.masked_fill(positive, 0))
 
 

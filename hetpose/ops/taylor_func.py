@@ -47,7 +47,10 @@ def _check_samples_independent(function: Function, arguments: Sequence[Tensor]) 
             f'{tuple(x.shape)}'
         )
     ends = [0, len(x) - 1]
-    alone = torch.cat([function(*(part[i : i + 1] for part in arguments)) for i in ends])
+    try:
+        alone = torch.cat([function(*(part[i : i + 1] for part in arguments)) for i in ends])
+    except (ValueError, RuntimeError) as error:  # as a batch norm in training mode does
+        raise ValueError(f'network: fails for a single sample: {error}') from error
     tolerance = 1e3 * torch.finfo(value.dtype).eps
     scale = float(value.abs().nan_to_num().max())
     if not torch.allclose(value[ends], alone, tolerance, tolerance * scale, equal_nan=True):
@@ -71,7 +74,12 @@ def differentiate(
     single = _per_sample(function)
     try:
         jacobian = _jacobian(single, arguments, min(m, d), d < m, memory_limit // unit)
-        hessian = _hessian(single, arguments, d, memory_limit // unit) if full else None
+        hessian = None
+        if full:
+            try:
+                hessian = _hessian(single, arguments, d, memory_limit // unit)
+            except NotImplementedError:
+                hessian = _hessian_reverse(single, arguments, d, memory_limit // unit)
     except RuntimeError as error:
         # Random numbers, in-place updates of buffers and operators without a derivative end here.
         raise ValueError(f'network: cannot be differentiated per sample: {error}') from error
@@ -107,3 +115,13 @@ def _hessian(single: Function, arguments: Sequence[Tensor], d: int, units: int) 
         swept = torch.cat([sweep(part, *chunk) for part in basis.split(columns)], dim=1)
         parts.append(swept[:, j, :, i].movedim(0, -1))  # (p, B, d) → (B, d, p)
     return torch.cat(parts)
+
+
+def _hessian_reverse(single: Function, arguments: Sequence[Tensor], d: int, units: int) -> Tensor:
+    """Reverse over reverse mode, for operators whose gradient has no forward mode (SiLU's)."""
+    m = arguments[0].shape[1]
+    i, j = torch.triu_indices(m, m, device=arguments[0].device)
+    rows = min(max(units // d, 1), d * m)
+    samples = min(max(units // (d * m), 1), len(arguments[0]))
+    twice = jacrev(jacrev(single), chunk_size=rows)
+    return vmap(lambda *sample: twice(*sample)[:, i, j], chunk_size=samples)(*arguments)
