@@ -27,6 +27,7 @@ _SHIFT = 4  # cv2 takes fractions of a pixel as fixed-point integers with this m
 _FAR = float(1 << 20)  # positions beyond this overflow cv2's fixed-point arithmetic
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
 _FONT_PIXELS = 22  # height of a capital in _FONT at scale 1
+_LEGIBLE = 7.0  # pixels of a capital
 
 Colour = tuple[int, int, int]
 
@@ -182,18 +183,15 @@ def draw_text(
 
 
 def draw_legend(image: np.ndarray, title: str, sides: Sequence[str]) -> None:
-    """Say in the lower left corner what the ellipses and the colours mean."""
-    present = [side for side in (LEFT, RIGHT, CENTRE) if side in sides]
-    words = [title, *present] if len(present) > 1 else [title]
-    height = max(7.0, 0.016 * _side(image))
-    natural = _legend_width(words, height)
-    height *= min(
-        1.0, 0.96 * image.shape[1] / natural
-    )  # a narrow image gets smaller letters, not half a legend
+    """Say in the lower left corner what the ellipses and the colours mean.
+
+    A narrow image gets smaller letters, then fewer words: the colours' names go first.
+    """
+    words, height = _fitting_words(image, title, sides)
     pad = max(2, round(0.6 * height))
     width, baseline = round(_legend_width(words, height)), image.shape[0] - 2 * pad
     top = max(0, round(baseline - height - pad))
-    corner = image[top : image.shape[0] - pad // 2, pad // 2 : pad // 2 + width + pad]
+    corner = image[top : image.shape[0] - pad // 2, pad // 2 : pad // 2 + width]
     corner[:] = (0.4 * corner + 0.6 * np.asarray(HALO)).astype(np.uint8)
     x = pad
     for i, word in enumerate(words):
@@ -201,7 +199,21 @@ def draw_legend(image: np.ndarray, title: str, sides: Sequence[str]) -> None:
         x += draw_text(image, word, (x, baseline), height, colour) + round(0.8 * height)
 
 
+def _fitting_words(image: np.ndarray, title: str, sides: Sequence[str]) -> tuple[list[str], float]:
+    """The longest legend that fits the image in legible letters, and their height."""
+    present = [side for side in (LEFT, RIGHT, CENTRE) if side in sides]
+    wanted = max(_LEGIBLE, 0.016 * _side(image))
+    choices = [[title, *present]] if len(present) > 1 else []
+    choices += [[title], title.split()[:1]]
+    for words in choices:
+        height = min(wanted, wanted * 0.9 * image.shape[1] / _legend_width(words, wanted))
+        if height >= _LEGIBLE:
+            return words, height
+    return choices[-1], _LEGIBLE
+
+
 def _legend_width(words: Sequence[str], height: float) -> float:
     scale = height / _FONT_PIXELS
-    widths = (cv2.getTextSize(word, _FONT, scale, 1)[0][0] + 0.8 * height for word in words)
-    return sum(widths) + height
+    thickness = max(1, round(height / 9))
+    widths = [cv2.getTextSize(word, _FONT, scale, thickness)[0][0] for word in words]
+    return sum(widths) + 0.8 * height * len(words) + 1.2 * height
