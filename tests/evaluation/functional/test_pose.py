@@ -1,0 +1,141 @@
+import math
+
+import pytest
+import torch
+
+from hetpose.evaluation.functional.pose import (
+    PoseErrors,
+    correct_keypoints,
+    cross_fitted_covariance,
+    divergence_to_truth,
+    ellipse_coverage,
+    joint_tac,
+    mean_negative_log_likelihood,
+    mean_squared_error,
+    residual_covariance,
+)
+
+SAMPLES, JOINTS = 4000, 3
+DIM = 2 * JOINTS
+
+
+def drawn(missing: float = 0.0) -> tuple[PoseErrors, torch.Tensor]:
+    """Residuals drawn from N(0, FFᵀ) with a factor per sample, judged by the true covariance."""
+    generator = torch.Generator().manual_seed(0)
+    factor = torch.randn(SAMPLES, DIM, DIM, generator=generator, dtype=torch.float64)
+    noise = torch.randn(SAMPLES, DIM, 1, generator=generator, dtype=torch.float64)
+    present = torch.rand(SAMPLES, JOINTS, generator=generator) >= missing
+    errors = PoseErrors(
+        (factor @ noise)[..., 0],
+        factor @ factor.mT,
+        present.repeat_interleave(2, dim=1),
+        factor,
+    )
+    return errors, present
+
+
+@pytest.mark.parametrize('level', [0.5, 0.9, 0.95])
+@pytest.mark.parametrize('missing', [0.0, 0.3])
+def test_true_covariance_covers_what_it_says(level, missing):
+    errors, _ = drawn(missing)
+    assert ellipse_coverage(errors, level) == pytest.approx(level, abs=0.012)
+
+
+def test_doubled_covariance_covers_what_the_radius_says():
+    """P(χ²₂ ≤ 2q) = 1 − (1 − level)²."""
+    errors, _ = drawn()
+    wide = errors.with_covariance(2 * errors.covariance)
+    assert ellipse_coverage(wide, 0.5) == pytest.approx(0.75, abs=0.012)
+
+
+def test_truth_is_no_distance_from_itself():
+    errors, _ = drawn(0.2)
+    kl, w2 = divergence_to_truth(errors)
+    assert kl == pytest.approx(0, abs=1e-6)
+    assert w2 == pytest.approx(0, abs=1e-6)
+
+
+def test_divergences_of_a_scaled_identity():
+    """KL(I ‖ 4I) = d/2 (1/4 − 1 + log 4) and W2² = d (2 − 1)², over the present coordinates."""
+    eye = torch.eye(DIM, dtype=torch.float64)[None]
+    mask = torch.tensor([[True] * 4 + [False] * 2])
+    errors = PoseErrors(torch.zeros(1, DIM).double(), 4 * eye, mask, eye)
+    kl, w2 = divergence_to_truth(errors)
+    assert kl == pytest.approx(2 * (0.25 - 1 + math.log(4)))
+    assert w2 == pytest.approx(4)
+
+
+def test_units():
+    """r ↦ sr: MSE and W2 grow by s², NLL by n log s; KL, coverage and TAC/s stay."""
+    errors, present = drawn(0.3)
+    scaled = errors.rescaled(torch.full((SAMPLES, 2), 3.0, dtype=torch.float64))
+    assert mean_squared_error(scaled) == pytest.approx(9 * mean_squared_error(errors))
+    shift = 2 * present.sum(1).double().mean().item() * math.log(3)
+    before = mean_negative_log_likelihood(errors)
+    assert mean_negative_log_likelihood(scaled) == pytest.approx(before + shift)
+    assert ellipse_coverage(scaled, 0.9) == ellipse_coverage(errors, 0.9)
+    torch.testing.assert_close(joint_tac(scaled), 3 * joint_tac(errors))
+    wide = errors.with_covariance(2 * errors.covariance)
+    (kl, w2), (kl_scaled, w2_scaled) = (
+        divergence_to_truth(e)
+        for e in (wide, wide.rescaled(torch.full((SAMPLES, 2), 3.0, dtype=torch.float64)))
+    )
+    assert kl_scaled == pytest.approx(kl)
+    assert w2_scaled == pytest.approx(9 * w2)
+
+
+def test_tac_of_independent_joints_is_the_distance():
+    errors, present = drawn(0.3)
+    eye = torch.eye(DIM, dtype=torch.float64).expand(SAMPLES, DIM, DIM)
+    distance = errors.residual.unflatten(-1, (JOINTS, 2)).norm(dim=-1)
+    expected = torch.stack([distance[present[:, k], k].mean() for k in range(JOINTS)])
+    torch.testing.assert_close(joint_tac(errors.with_covariance(eye)), expected)
+
+
+def test_tac_of_a_joint_that_is_never_there_is_nan():
+    errors, _ = drawn()
+    mask = errors.mask.clone()
+    mask[:, :2] = False
+    tac = joint_tac(PoseErrors(errors.residual, errors.covariance, mask))
+    assert tac[0].isnan()
+    assert tac[1:].isfinite().all()
+
+
+def test_correct_keypoints():
+    residual = torch.tensor([[3.0, 4.0, 0.0, 1.0], [6.0, 8.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    mask = torch.tensor([[True] * 4, [True, True, False, False], [True] * 4])
+    errors = PoseErrors(residual, torch.zeros(3, 4, 4), mask)
+    size = torch.tensor([50.0, 50.0, math.nan])
+    assert correct_keypoints(errors, size, 0.1) == pytest.approx(2 / 3)
+    assert correct_keypoints(errors, size, 0.2) == 1
+
+
+def test_cross_fitted_covariance_is_that_of_the_others():
+    """Constant noise is found, and no sample helps to judge itself."""
+    generator = torch.Generator().manual_seed(1)
+    factor = torch.randn(DIM, DIM, generator=generator, dtype=torch.float64)
+    residual = torch.randn(20_000, DIM, generator=generator, dtype=torch.float64) @ factor.mT
+    mask = (torch.rand(20_000, JOINTS, generator=generator) > 0.2).repeat_interleave(2, dim=1)
+    fitted = cross_fitted_covariance(residual, mask)
+    truth = factor @ factor.mT
+    assert ((fitted[0] - truth).abs().max() / truth.abs().max()).item() < 0.05
+    changed = residual.clone()
+    changed[0] *= 100
+    again = cross_fitted_covariance(changed, mask)
+    torch.testing.assert_close(again[0], fitted[0])
+    assert not torch.allclose(again[1], fitted[1])
+
+
+def test_covariance_of_few_incomplete_residuals_is_positive_definite():
+    generator = torch.Generator().manual_seed(2)
+    residual = torch.randn(5, DIM, generator=generator, dtype=torch.float64)
+    mask = (torch.rand(5, JOINTS, generator=generator) > 0.4).repeat_interleave(2, dim=1)
+    assert torch.linalg.eigvalsh(residual_covariance(residual, mask)).min() > 0
+
+
+def test_bad_arguments():
+    errors, _ = drawn()
+    with pytest.raises(ValueError, match='level'):
+        ellipse_coverage(errors, 1.0)
+    with pytest.raises(ValueError, match='folds'):
+        cross_fitted_covariance(errors.residual[:1], errors.mask[:1])
