@@ -1,3 +1,3 @@
 _base_ = ['./study.py']
 source = dict(type='CopulaSource')
-dataset = 8
+dataset = 'd8'

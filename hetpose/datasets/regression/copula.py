@@ -9,6 +9,7 @@ from mmpose.registry import DATASETS
 from scipy.stats import norm
 
 from hetpose.datasets.regression.source import RegressionSource
+from hetpose.errors import UserError
 
 SAMPLES_PER_DIMENSION = 1_000
 MOST_SAMPLES = 20_000
@@ -32,16 +33,17 @@ class CopulaSource(RegressionSource):
     matrix. X keeps its mean and variance under the uniform law.
 
     Args:
-        name: the dimension d of input and target.
+        name: the dimension of input and target, as a number or as 'd8'.
         count: number of samples; None is 1000 d, at most 20,000.
         kwargs: of RegressionSource.
     """
 
     def __init__(self, name: int | str = 8, count: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.dim = int(name)
-        if self.dim < 1:
-            raise ValueError(f'name is the dimension and must be at least 1, got {name}')
+        digits = str(name).removeprefix('d')
+        if not digits.isdigit() or int(digits) < 1:
+            raise UserError(f'unknown dimension {name!r}; known: d1, d2, …')
+        self.dim = int(digits)
         self.count = count or min(SAMPLES_PER_DIMENSION * self.dim, MOST_SAMPLES)
 
     @property

@@ -65,4 +65,6 @@ class TrajectoryHook(Hook):
         matrix = torch.full((mean.shape[-1],) * 2, float('nan'))
         if covariance is not None:
             matrix = covariance.matrix[0]
-        self._records.append((step, mean[0].cpu().numpy(), matrix.cpu().numpy()))
+        # Copies: the mean of a free vector is a view of the weights, which go on to change.
+        record = [value.detach().cpu().numpy().copy() for value in (mean[0], matrix)]
+        self._records.append((step, *record))
