@@ -66,5 +66,5 @@ class TrajectoryHook(Hook):
         if covariance is not None:
             matrix = covariance.matrix[0]
         # Copies: the mean of a free vector is a view of the weights, which go on to change.
-        record = [value.detach().cpu().numpy().copy() for value in (mean[0], matrix)]
-        self._records.append((step, *record))
+        copies = mean[0].cpu().numpy().copy(), matrix.cpu().numpy().copy()
+        self._records.append((step, *copies))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from hetpose.apis.suites.plan import Suite
 from hetpose.apis.suites.plots.style import BLACK, GREY, LABELS, LINES, grid, save, style
@@ -88,6 +89,12 @@ def _prepare(ax: Axes, run: dict[str, Any], limits: Any) -> None:
     ax.grid(visible=False)
 
 
+def _link(ax: Axes, mean: np.ndarray, run: dict[str, Any]) -> Line2D:
+    """A line from the predicted to the target mean: the direction of the average residual."""
+    ends = np.stack([mean, run['target']['mean']])
+    return ax.plot(*ends.T, color=GREY, linewidth=0.8, linestyle=(0, (1, 1.5)))[0]
+
+
 def _still(methods: list[str], runs: dict[str, Any], path: Path) -> Path:
     limits = _limits(runs)
     indices = pick(min(len(_path(run)[0]) for run in runs.values()), STILLS)
@@ -99,13 +106,14 @@ def _still(methods: list[str], runs: dict[str, Any], path: Path) -> Path:
         row[0].set_ylabel(LABELS[method], color=colour, weight='bold')
         for ax, index in zip(row, indices, strict=True):
             _prepare(ax, runs[method], limits)
+            _link(ax, means[index], runs[method])
             ax.plot(*means[: index + 1].T, color=colour, linewidth=1, alpha=0.7)
             ax.fill(*ellipse(means[index], covariances[index]), color=colour, alpha=0.15, lw=0)
             ax.plot(*ellipse(means[index], covariances[index]), color=colour)
             ax.plot(*means[index], marker='o', markersize=3, color=colour)
     for ax, index in zip(axes[0], indices, strict=True):
         ax.set_title(f'step {steps[index]}', loc='center', weight='normal', color='#555555')
-    title = '2σ ellipses on their way to the target (grey)'
+    title = '2σ ellipses on their way to the target (grey); dotted: the average residual'
     figure.suptitle(title, x=0.01, ha='left', weight='bold')
     return save(figure, path)
 
@@ -123,16 +131,20 @@ def _animation(methods: list[str], runs: dict[str, Any], path: Path) -> Path:
         (track,) = ax.plot([], [], color=colour, linewidth=1, alpha=0.7)
         rings = [ax.plot([], [], color=colour, alpha=a)[0] for a in np.linspace(0.15, 1, TRAIL)]
         (dot,) = ax.plot([], [], marker='o', markersize=3.5, color=colour)
-        artists[method] = track, rings, dot
+        link = _link(ax, paths[method][1][0], runs[method])
+        artists[method] = track, rings, dot, link
     title = figure.suptitle('', color=BLACK)
 
     def update(frame: int) -> list[Any]:
         position = min(frame, len(indices) - 1)
-        title.set_text(f'step {paths[methods[0]][0][indices[position]]}')
-        for method, (track, rings, dot) in artists.items():
+        title.set_text(
+            f'2σ ellipses at step {paths[methods[0]][0][indices[position]]} (target in grey)'
+        )
+        for method, (track, rings, dot, link) in artists.items():
             _, means, covariances = paths[method]
             now = indices[position]
             track.set_data(*means[: now + 1].T)
+            link.set_data(*np.stack([means[now], runs[method]['target']['mean']]).T)
             dot.set_data(*means[now : now + 1].T)
             for age, ring in enumerate(reversed(rings)):
                 index = indices[max(0, position - 2 * age)]
