@@ -1,0 +1,15 @@
+# A ViT of CPU size on LSPET alone; the covariance starts at that of the residuals.
+_base_ = [
+    '../_base_/pose_runtime.py',
+    '../_base_/models/vit_64.py',
+    '../_base_/datasets/lspet.py',
+]
+model = dict(
+    head=dict(
+        decoder=_base_.codec,
+        covariance=dict(_delete_=True, type='AnchoredCovariance', floor=1e-2),
+    )
+)
+train_cfg = dict(max_epochs=40)
+val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(64, 64), head_joints=(12, 13))
+test_evaluator = val_evaluator

@@ -1,0 +1,26 @@
+# The demo: SyntheticPose with a small ViT; pseudo-labels, then w2_bound, then the likelihood.
+_base_ = [
+    '../_base_/pose_runtime.py',
+    '../_base_/models/vit_96.py',
+    '../_base_/datasets/synthetic_pose.py',
+]
+model = dict(head=dict(decoder=_base_.codec, objective=dict(type='W2BoundObjective')))
+train_cfg = dict(max_epochs=10, val_interval=1)
+optim_wrapper = dict(optimizer=dict(lr=2e-3), clip_grad=dict(max_norm=100.0))
+param_scheduler = [
+    dict(
+        type='OneCycleLR',
+        eta_max=2e-3,
+        total_steps=10,
+        by_epoch=True,
+        convert_to_iter_based=True,
+    )
+]
+custom_hooks = [
+    dict(
+        type='ObjectiveSwitchHook',
+        switches=[dict(epoch=4, objective=dict(type='NLLObjective'))],
+    )
+]
+val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(32, 32), head_joints=(12, 13))
+test_evaluator = val_evaluator

@@ -1,0 +1,9 @@
+# COCO's 17 joints, as a pattern for any data in COCO's format.
+_base_ = [
+    '../_base_/pose_runtime.py',
+    '../_base_/models/vitpose_base.py',
+    '../_base_/datasets/coco17.py',
+]
+model = dict(head=dict(decoder=_base_.codec, out_channels=17))
+val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(64, 64))
+test_evaluator = val_evaluator

@@ -1,0 +1,9 @@
+# The likelihood of a Taylor-induced covariance alone, for all 100 epochs.
+_base_ = [
+    '../_base_/pose_runtime.py',
+    '../_base_/models/vitpose_base.py',
+    '../_base_/datasets/mpii_lsp_lspet.py',
+]
+model = dict(head=dict(decoder=_base_.codec))
+val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(64, 64), head_joints=(12, 13))
+test_evaluator = val_evaluator
