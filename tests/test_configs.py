@@ -14,6 +14,8 @@ from hetpose.engine import launch
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = sorted(path for path in (ROOT / 'configs').rglob('*.py') if '_base_' not in path.parts)
 RUNNER_KEYS = set(inspect.signature(Runner.__init__).parameters) | {
+    'custom_imports',  # read when the file is
+    'runner_type',  # read by hetpose.engine.launch
     'data_mode',  # read by mmpose's inferencers
     'dataset_type',
     'find_unused_parameters',  # read by the Runner when it wraps the model

@@ -5,8 +5,8 @@ set -euo pipefail
 tools=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-$tools/../.venv/bin/python}
 [ -x "$python" ] || python=python
-# Without this torchrun warns, and every process would take every core.
-export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
+# Without these torchrun and mmengine warn, and every process would take every core.
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} MKL_NUM_THREADS=${MKL_NUM_THREADS:-1}
 if [ "${NNODES:-1}" = 1 ]; then
     where=(--standalone) # a free port, so that two runs on one machine do not meet
 else
