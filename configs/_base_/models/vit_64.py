@@ -27,4 +27,3 @@ model = dict(
     ),
     test_cfg=dict(flip_test=True),
 )
-)
