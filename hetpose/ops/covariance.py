@@ -5,7 +5,8 @@ Axes: d targets, m columns of a factor.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import Tensor
@@ -13,6 +14,14 @@ from torch import Tensor
 from hetpose.ops.spd import safe_cholesky, symmetric_sqrt
 
 View = Tensor | Callable[[], Tensor]
+
+
+@contextmanager
+def _without_autocast() -> Iterator[None]:
+    with ExitStack() as stack:
+        for device in ('cpu', 'cuda') if torch.cuda.is_available() else ('cpu',):
+            stack.enter_context(torch.autocast(device, enabled=False))
+        yield
 
 
 class Covariance:
@@ -54,9 +63,11 @@ class Covariance:
 
     def _view(self, name: str, derive: Callable[[], Tensor]) -> Tensor:
         view = self._views.get(name, derive)
-        value = view if isinstance(view, Tensor) else view()
-        self._views[name] = value
-        return value
+        if not isinstance(view, Tensor):
+            with _without_autocast():  # a view may be read where autocast is on
+                view = view()
+            self._views[name] = view
+        return view
 
     @property
     def matrix(self) -> Tensor:

@@ -22,6 +22,7 @@ from hetpose.ops.spd import safe_cholesky
 if TYPE_CHECKING:
     from hetpose.ops.taylor import TaylorTerms
 
+LEAST_SHARE = 1e-3  # of the floor: what an anchor keeps where the floor is the larger part
 SOFTPLUS_ONE = math.log(math.e - 1)  # softplus of it is 1
 
 
@@ -29,7 +30,6 @@ class ResidualAnchor(CovarianceParameterisation):
     """Holds L0 (d, d), the lower Cholesky factor of the residuals' covariance; I until set."""
 
     anchor: Tensor
-    added_floor = 0.0  # what ``build`` adds to the variances of the anchor
 
     def __init__(self, floor: float = DEFAULT_FLOOR) -> None:
         super().__init__(floor)
@@ -43,13 +43,16 @@ class ResidualAnchor(CovarianceParameterisation):
     def set_anchor(self, covariance: Tensor) -> None:
         """Take the covariance of residuals (d, d) as the anchor.
 
-        Its eigenvalues are raised to the floor: with missing targets an estimate from pairs need
-        not be positive definite.
+        Its eigenvalues are raised: with missing targets an estimate from pairs may be indefinite.
         """
         values, vectors = torch.linalg.eigh(covariance.double())
-        values = (values - self.added_floor).clamp(min=self.floor)
+        values = self.raised(values)
         raised = (vectors * values) @ vectors.mT
         self.anchor = safe_cholesky(raised, 'covariance of the residuals').to(covariance)
+
+    def raised(self, eigenvalues: Tensor) -> Tensor:
+        """Eigenvalues of the anchor such that Σ starts with max(eigenvalue, floor)."""
+        return eigenvalues.clamp(min=self.floor)
 
     def anchor_like(self, raw: Tensor, dim: int) -> Tensor:
         """L0 (d, d) in the type and on the device of ``raw``."""
@@ -92,9 +95,8 @@ class AnchoredCovariance(ResidualAnchor):
 
     starts_at_zero = True
 
-    def __init__(self, floor: float = DEFAULT_FLOOR) -> None:
-        super().__init__(floor)
-        self.added_floor = self.floor
+    def raised(self, eigenvalues: Tensor) -> Tensor:
+        return (eigenvalues - self.floor).clamp(min=LEAST_SHARE * self.floor)
 
     def num_outputs(self, dim: int) -> int:
         return dim * (dim + 1) // 2
