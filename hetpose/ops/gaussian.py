@@ -193,16 +193,16 @@ def conditional_residual(
     factor = marginal_cholesky(covariance, mask)
     residual = marginal_residual(residual, dim, mask)
     check_broadcastable(residual=residual.shape[:-1], covariance=factor.shape[:-2])
-    precision = torch.cholesky_inverse(factor)
-    # Λr from the factor, not from the inverse: the two triangular solves are the more accurate.
-    weighted = torch.cholesky_solve(residual[..., None], factor)[..., 0]
+    identity = torch.eye(dim, dtype=factor.dtype, device=factor.device)
+    # Λ = RᵀR with R = L^-1, so that Λ_BB needs the columns R_B alone.
+    inverse = torch.linalg.solve_triangular(factor, identity, upper=False)
+    weighted = (inverse.mT @ (inverse @ residual[..., None]))[..., 0]
     explain_nan(weighted.detach(), residual=residual)
     if block == 1:
-        return weighted / precision.diagonal(dim1=-2, dim2=-1)
-    blocks = precision.unflatten(-1, (-1, block)).unflatten(-3, (-1, block))
-    blocks = blocks.diagonal(dim1=-4, dim2=-2).movedim(-1, -3)
+        return weighted / inverse.square().sum(-2)
+    columns = inverse.unflatten(-1, (-1, block)).transpose(-3, -2)
     weighted = weighted.unflatten(-1, (-1, block))
-    return torch.cholesky_solve(weighted[..., None], safe_cholesky(blocks))[..., 0]
+    return torch.cholesky_solve(weighted[..., None], safe_cholesky(columns.mT @ columns))[..., 0]
 
 
 @full_precision

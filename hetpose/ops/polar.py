@@ -18,7 +18,7 @@ CUSHION = 0.05
 # How far rounding may push a singular value past the interval.
 SAFETY = 1.01
 # Singular values, relative to the norm, from which the first and shorter run lifts.
-FIRST_LOW = 1e-5
+FIRST_LOW = 1e-7
 # Where that is not enough, rounding (times a fixed random matrix) is added, so that a null space
 # is completed to an orthogonal matrix, and a second run lifts from this fraction of rounding.
 LAST_LOW = 1e-4

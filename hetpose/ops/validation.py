@@ -29,10 +29,20 @@ def full_precision(function: Callable[P, R]) -> Callable[P, R]:
         dtype = _common_type(tensors)
         cast: Any = [_cast(v, dtype) for v in args]
         cast_kwargs: Any = {k: _cast(v, dtype) for k, v in kwargs.items()}
-        with torch.autocast(tensors[0].device.type, enabled=False):
+        device = tensors[0].device.type
+        if not _autocast_is_on(device):
+            return function(*cast, **cast_kwargs)
+        with torch.autocast(device, enabled=False):
             return function(*cast, **cast_kwargs)
 
     return wrapper
+
+
+def _autocast_is_on(device: str) -> bool:
+    try:
+        return torch.is_autocast_enabled(device)
+    except TypeError:  # before torch 2.4 it takes no device: leave autocast to be sure
+        return True
 
 
 def _common_type(tensors: list[Tensor]) -> torch.dtype:
@@ -84,6 +94,9 @@ def check_factor(factor: Tensor, name: str) -> int:
 
 def check_broadcastable(**shapes: tuple[int, ...]) -> torch.Size:
     """The batch shape that all of the named batch shapes broadcast to."""
+    first, *others = shapes.values()
+    if all(shape == first for shape in others):  # the usual case, without the cost of the general
+        return torch.Size(first)
     try:
         return torch.broadcast_shapes(*shapes.values())
     except RuntimeError:

@@ -115,8 +115,8 @@ def w2_squared(
     target_factor = target_factor.expand(*batch, *target_factor.shape[-2:])
     term = _mean_term(residual, factor.shape[-2], mask)
     # Before, not after: the decomposition fails on NaN with a message that names no argument.
-    explain_nan(factor.detach(), factor=factor)
-    explain_nan(target_factor.detach(), target_factor=target_factor)
+    explain_nan(factor.detach().sum(), factor=factor)
+    explain_nan(target_factor.detach().sum(), target_factor=target_factor)
     return explain_nan(term + _Procrustes.apply(factor, target_factor), residual=residual)
 
 

@@ -11,6 +11,7 @@ from hetpose.ops import (
     mahalanobis_squared,
     negative_log_likelihood,
     safe_cholesky,
+    soft_argmax,
     tac,
     w2_squared,
 )
@@ -179,3 +180,33 @@ BAD = [
 def test_bad_input_names_the_argument(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+class _Exported(torch.nn.Module):
+    def forward(self, heatmaps, matrix, covariance):
+        points = soft_argmax(heatmaps, 2.0)
+        moved = transform_covariance(covariance, matrix, [1, 0, 2])
+        return transform_points(points, matrix, [1, 0, 2]), moved
+
+
+@pytest.mark.filterwarnings('ignore')
+def test_onnx_gives_the_same(tmp_path):
+    """Heatmaps to points and Σ in the image, as a deployed model does it, for any batch size."""
+    pytest.importorskip('onnx')
+    runtime = pytest.importorskip('onnxruntime')
+
+    def inputs(batch):
+        covariance = random_covariance(batch, dim=6, dtype=torch.float32)
+        return torch.randn(batch, 3, 8, 9), torch.randn(batch, 2, 3), covariance
+
+    path = tmp_path / 'model.onnx'
+    names = ['heatmaps', 'matrix', 'covariance']
+    axes = {name: {0: 'batch'} for name in names}
+    torch.onnx.export(
+        _Exported(), inputs(2), path, input_names=names, dynamic_axes=axes, dynamo=False
+    )
+    session = runtime.InferenceSession(str(path), providers=['CPUExecutionProvider'])
+    arguments = inputs(5)
+    feed = {name: value.numpy() for name, value in zip(names, arguments, strict=True)}
+    for given, expected in zip(session.run(None, feed), _Exported()(*arguments), strict=True):
+        torch.testing.assert_close(torch.from_numpy(given), expected, rtol=1e-4, atol=1e-4)
