@@ -16,6 +16,7 @@ from mmpose.registry import DATASETS
 from torch import Tensor
 
 from hetpose.errors import UserError, unknown_name
+from hetpose.ops.neighbours import pseudo_covariances
 from hetpose.ops.spd import symmetric_sqrt
 
 PROTOCOLS = ('heldout', 'paper')
@@ -112,8 +113,6 @@ class RegressionSource(ABC):
                 f'{self}: {len(train)} training samples; pseudo-labels of dimension {dim} need '
                 f'k = {neighbours} neighbours'
             )
-        from hetpose.ops.neighbours import pseudo_covariances
-
         labels = pseudo_covariances(train.x, train.y, local_linear=self.local_linear)
         return symmetric_sqrt(labels)
 
