@@ -82,17 +82,17 @@ def _depth(value: Any) -> int:
 
 
 def _five_columns(boxes: Any) -> Boxes:
+    """Boxes as (N, 5); the score of a box that has none is 1."""
+    rows = []
     try:
-        array = np.asarray(boxes, dtype=np.float32)
+        for box in boxes:
+            row = np.asarray(box, dtype=np.float32)
+            rows.append(np.append(row, np.float32(1)) if row.shape == (4,) else row)
     except (TypeError, ValueError) as error:
         raise ValueError('its boxes are not lists of 4 or 5 numbers') from error
-    if array.size == 0:
-        return np.zeros((0, 5), np.float32)
-    if array.ndim != 2 or array.shape[1] not in (4, 5):
-        raise ValueError(f'its boxes have shape {array.shape}, not (N, 4) or (N, 5)')
-    if array.shape[1] == 4:
-        array = np.concatenate([array, np.ones((len(array), 1), np.float32)], axis=1)
-    return array
+    if any(row.shape != (5,) for row in rows):
+        raise ValueError('its boxes are not lists of 4 or 5 numbers')
+    return np.stack(rows) if rows else np.zeros((0, 5), np.float32)
 
 
 def _check(number: int, box: np.ndarray, width: int, height: int) -> None:

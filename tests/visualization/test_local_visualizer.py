@@ -17,7 +17,9 @@ IMAGE = np.full((120, 160, 3), 90, np.uint8)
 
 @pytest.fixture
 def visualizer() -> HetPoseVisualizer:
-    made = VISUALIZERS.build(dict(type='HetPoseVisualizer'))
+    # Registries keep one visualizer of a name.
+    made = VISUALIZERS.build(dict(type='HetPoseVisualizer', name='test'))
+    made.panels = ()
     made.set_dataset_meta(META)
     return made
 

@@ -80,7 +80,9 @@ class CovarianceBranch(nn.Module):
 
     def get_extra_state(self) -> Tensor:
         """Which parameterisation the weights belong to, as bytes: mmengine saves tensors only."""
-        return torch.tensor(list(json.dumps(self.config).encode()), dtype=torch.uint8)
+        return torch.tensor(
+            list(json.dumps(self.config, sort_keys=True).encode()), dtype=torch.uint8
+        )
 
     def set_extra_state(self, state: Tensor) -> None:
         """Go to the parameterisation of a checkpoint."""

@@ -1,0 +1,77 @@
+"""A model from files, or one line that says what is wrong with them."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from helpers_inference import NAMES, tiny_model, write_tiny
+from mmengine.config import Config
+
+from hetpose.apis.loading import load_pose_model
+from hetpose.errors import UserError
+
+
+def test_the_weights_are_those_of_the_file(tmp_path: Path) -> None:
+    config, checkpoint = write_tiny(tmp_path)
+    model = load_pose_model(config, checkpoint, 'cpu')
+    stored = torch.load(checkpoint, weights_only=True)['state_dict']
+    for name, value in model.network.state_dict().items():
+        assert torch.equal(value, stored[name]), name
+    assert not model.network.training
+    assert model.name == 'tiny'
+    assert model.joint_names == NAMES
+
+
+def test_a_choice_of_joints_is_followed(tmp_path: Path) -> None:
+    model = tiny_model(tmp_path, test_cfg=dict(output_keypoint_indices=[3, 0]))
+    assert model.joint_names == ['head', 'left_wrist']
+
+
+def test_the_joint_names_of_the_checkpoint_win(tmp_path: Path) -> None:
+    config, checkpoint = write_tiny(tmp_path)
+    content = torch.load(checkpoint, weights_only=True)
+    content['meta'] = dict(dataset_meta=dict(keypoint_id2name=dict(enumerate('abcd'))))
+    torch.save(content, checkpoint)
+    assert load_pose_model(config, checkpoint, 'cpu').joint_names == list('abcd')
+
+
+def test_targets_are_not_made(tmp_path: Path) -> None:
+    steps = [type(step).__name__ for step in tiny_model(tmp_path).pipeline().transforms]
+    assert steps == ['LoadImage', 'GetBBoxCenterScale', 'TopdownAffine', 'PackPoseInputs']
+
+
+def test_checkpoints_that_do_not_fit(tmp_path: Path) -> None:
+    config, checkpoint = write_tiny(tmp_path)
+    with pytest.raises(UserError, match='checkpoint not found'):
+        load_pose_model(config, tmp_path / 'absent.pth', 'cpu')
+    wrong = tmp_path / 'wrong.pth'
+    wrong.write_text('no checkpoint')
+    with pytest.raises(UserError, match=r'wrong\.pth cannot be loaded'):
+        load_pose_model(config, wrong, 'cpu')
+    content = torch.load(checkpoint, weights_only=True)
+    del content['state_dict']['head.final_layer.bias']
+    torch.save(content, wrong)
+    with pytest.raises(UserError, match=r'lacks 1 weights, first head\.final_layer\.bias'):
+        load_pose_model(config, wrong, 'cpu')
+    _, other = write_tiny(tmp_path, 'other', bottleneck_dim=7)
+    with pytest.raises(UserError, match='cannot be loaded: .*size mismatch'):
+        load_pose_model(config, other, 'cpu')
+
+
+def test_configs_and_devices_that_do_not_fit(tmp_path: Path) -> None:
+    config, checkpoint = write_tiny(tmp_path)
+    with pytest.raises(UserError, match='config not found'):
+        load_pose_model(tmp_path / 'absent.py')
+    with pytest.raises(UserError, match='not a pose estimator'):
+        load_pose_model(Config(dict(model=dict(type='Other'))))
+    with pytest.raises(UserError, match='device'):
+        load_pose_model(config, checkpoint, 'gpu')
+    plain = Config.fromfile(config)
+    plain.model.head = dict(
+        type='HeatmapHead',
+        in_channels=16,
+        out_channels=4,
+        loss=dict(type='KeypointMSELoss'),
+    )
+    with pytest.raises(UserError, match='HeatmapHead predicts no covariance'):
+        load_pose_model(plain, device='cpu')
