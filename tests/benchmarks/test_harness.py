@@ -1,0 +1,68 @@
+import time
+
+import numpy as np
+import pytest
+
+from hetpose.benchmarks import harness
+from hetpose.benchmarks.harness import Comparison, Row
+
+MEGABYTE = 2**20
+
+
+def fill(megabytes):
+    """A target for peak_memory: prepares nothing and fills an array."""
+    return lambda: np.ones(megabytes * MEGABYTE // 8).sum()
+
+
+def hold(megabytes):
+    """What is held, or was freed, before the call does not count."""
+    held = np.ones(megabytes * MEGABYTE // 8)
+    del held
+    return lambda: None
+
+
+def test_ratio_says_how_many_times_faster_ours_is():
+    assert Comparison(ours=0.5, reference=2.0).ratio == 4
+
+
+def test_sides_are_called_in_turn():
+    calls = []
+    sides = {name: lambda name=name: calls.append(name) for name in ('a', 'b')}
+    harness.interleave(sides, repeats=3, warm_up=1)
+    assert calls == ['a', 'b'] * 4
+
+
+def test_medians_order_what_is_slow_and_what_is_fast():
+    found = harness.compare(lambda: None, lambda: time.sleep(0.002), repeats=5)
+    assert found.reference > found.ours
+    with pytest.raises(ValueError, match='repeats'):
+        harness.compare(lambda: None, lambda: None, repeats=0)
+
+
+def test_peak_counts_what_the_call_takes():
+    assert 50 * MEGABYTE < harness.measure_here(f'{__name__}:fill', [64]) < 80 * MEGABYTE
+
+
+def test_peak_does_not_count_what_came_before():
+    assert harness.measure_here(f'{__name__}:hold', [64]) < 16 * MEGABYTE
+
+
+@pytest.mark.slow
+def test_peak_is_measured_in_a_child_process():
+    assert harness.peak_memory('hetpose.benchmarks.tac:prepare_ours', 4, 1) < 100 * MEGABYTE
+    with pytest.raises(RuntimeError, match='no_such_function'):
+        harness.peak_memory('hetpose.benchmarks.harness:no_such_function')
+
+
+def test_the_table_shows_every_metric_and_verdict():
+    rows = [
+        Row('one', {'time ratio': 12.345}, '>= 10x', True),
+        Row('two', {'error': 'none'}, '', None),
+        Row('three', {'time ratio': 1e-7}, '>= 10x', False),
+    ]
+    lines = harness.format_table(rows).splitlines()
+    assert lines[0].split() == ['time', 'ratio', 'error', 'required']
+    assert lines[1].split() == ['one', '12.3', '>=', '10x', 'pass']
+    assert lines[2].split() == ['two', 'none', '-']
+    assert lines[3].endswith('FAIL')
+    assert rows[0].as_dict()['metrics'] == {'time ratio': 12.345}
