@@ -23,11 +23,6 @@ from hetpose.visualization.geometry import coverage_radius, joint_blocks
 BOXES = [[10, 5, 60, 50, 0.5], [-25, -10, 50, 90]]  # the second reaches out of the image
 
 
-@pytest.fixture(scope='module')
-def model(tmp_path_factory) -> PoseModel:
-    return tiny_model(tmp_path_factory.mktemp('model'))
-
-
 @pytest.fixture
 def inferencer(model: PoseModel) -> HetPoseInferencer:
     return HetPoseInferencer(model)
