@@ -154,10 +154,15 @@ class PseudoLabelFile:
                     f'{name}={value}; make it anew or change recipe'
                 )
 
-    def root(self, info: dict[str, Any]) -> np.ndarray:
-        """The symmetric root (2K, 2K) of a sample's Σ̃ in image pixels."""
+    def root(self, info: dict[str, Any]) -> np.ndarray | None:
+        """The symmetric root (2K, 2K) of a sample's Σ̃ in image pixels.
+
+        None where the sample's image could not be read when the file was made.
+        """
         key = sample_id(info)
         row = self._rows.get(key)  # type: ignore[attr-defined]
+        if row is None and key in self.settings.get('unreadable', ()):
+            return None
         if row is None:
             raise UserError(
                 f'{self.path} was made for other data: it has no sample {key} '

@@ -102,13 +102,17 @@ class PseudoLabelDataset(BaseDataset):
             self.dataset[idx] if _has_pipeline(self.dataset) else self.dataset.get_data_info(idx)
         )
         info.pop('dataset', None)
-        if self.labels is not None:
-            attach_factor(info, 'pseudo_factor', self.labels.root(info))
+        root = self.labels.root(info) if self.labels is not None else None
+        if root is not None:
+            attach_factor(info, 'pseudo_factor', root)
         return info
 
     def prepare_data(self, idx: int) -> Any:
-        """The sample after this data set's pipeline."""
-        return self.pipeline(self.get_data_info(idx))
+        """The sample after this data set's pipeline; None has another one drawn."""
+        info = self.get_data_info(idx)
+        if self.labels is not None and 'pseudo_factor' not in info:
+            return None  # its image could not be read
+        return self.pipeline(info)
 
 
 def _has_pipeline(dataset: Any) -> bool:

@@ -1,0 +1,171 @@
+"""Crops of a data set as vectors: pooled backbone features or thumbnails, then PCA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from mmengine.config import Config
+from mmengine.dataset import Compose
+from mmengine.dist import collect_results, get_dist_info
+from mmengine.runner import load_checkpoint
+from mmpose.registry import MODELS
+from mmpose.structures import PoseDataSample
+from torch.utils.data import DataLoader, Dataset
+from tqdm import tqdm
+
+from hetpose.datasets.pose.pseudo_label_file import label_digest, sample_id
+from hetpose.errors import UserError
+
+
+@dataclass(frozen=True)
+class Crops:
+    """N samples of K joints as they lie in the un-augmented network input.
+
+    ``features`` (N, m), ``points`` (N, K, 2) in input pixels, ``present`` (N, K), ``warps``
+    (N, 2, 3) image → input pixels, ``index`` (N,) in the data set, ``ids`` and ``digests`` (N,).
+    """
+
+    index: np.ndarray
+    ids: np.ndarray
+    digests: np.ndarray
+    features: np.ndarray
+    points: np.ndarray
+    present: np.ndarray
+    warps: np.ndarray
+    unreadable: tuple[str, ...] = ()
+
+
+class CropDataset(Dataset):
+    """Samples of a data set through the un-augmented part of a training pipeline."""
+
+    def __init__(self, dataset: Any, pipeline: Sequence[dict], pixels: int | None) -> None:
+        self.dataset, self.pixels = dataset, pixels
+        self.pipeline = Compose(unaugmented(pipeline))
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        """One crop; ``picture`` is None where the image cannot be read."""
+        info = self.dataset.get_data_info(index)
+        row = dict(index=index, id=sample_id(info), digest=label_digest(info), picture=None)
+        results = self.pipeline(info)
+        if results is None:
+            return row
+        image = results['img']
+        if self.pixels is not None:
+            side = (self.pixels, self.pixels)
+            image = cv2.resize(image, side, interpolation=cv2.INTER_AREA)
+        visible = np.asarray(results['keypoints_visible'])
+        return dict(
+            row,
+            picture=np.ascontiguousarray(image.transpose(2, 0, 1)),
+            points=results['transformed_keypoints'][0, :, :2],
+            present=(visible[..., 0] if visible.ndim == 3 else visible)[0] > 0,
+            warp=results['warp_matrix'],
+        )
+
+
+def unaugmented(pipeline: Sequence[dict]) -> list[dict]:
+    """The loading, the box and the crop of a training pipeline, without what is random."""
+    kept = []
+    for transform in pipeline:
+        kind = transform['type']
+        if kind in ('LoadImage', 'LoadPoseImage', 'GetBBoxCenterScale'):
+            kept.append(dict(transform))
+        elif kind in ('TopdownAffine', 'CovarianceTopdownAffine'):
+            kept.append(dict(transform, type='CovarianceTopdownAffine'))
+    if not any(transform['type'] == 'CovarianceTopdownAffine' for transform in kept):
+        raise UserError('the training pipeline has no top-down crop (CovarianceTopdownAffine)')
+    return kept
+
+
+class Extractor:
+    """Pictures (B, 3, h, w) uint8 → vectors (B, m): thumbnails as they are, or pooled features."""
+
+    def __init__(self, config: Config, checkpoint: str | Path | None) -> None:
+        self.model = None
+        if checkpoint is not None:
+            if not Path(checkpoint).is_file():
+                raise UserError(f'checkpoint not found: {checkpoint}')
+            self.model = MODELS.build(config.model)
+            load_checkpoint(self.model, str(checkpoint), map_location='cpu')
+            self.model.to('cuda' if torch.cuda.is_available() else 'cpu').eval()
+
+    @torch.no_grad()
+    def __call__(self, pictures: np.ndarray) -> np.ndarray:
+        if self.model is None:
+            return pictures.reshape(len(pictures), -1).astype(np.float32) / 255
+        inputs = list(torch.from_numpy(pictures))
+        samples = [PoseDataSample() for _ in inputs]
+        data = self.model.data_preprocessor(dict(inputs=inputs, data_samples=samples))
+        features = self.model.extract_feat(data['inputs'])
+        features = features[-1] if isinstance(features, list | tuple) else features
+        return features.flatten(2).mean(-1).float().cpu().numpy()
+
+
+def extract(
+    dataset: Any,
+    pipeline: Sequence[dict],
+    extractor: Extractor,
+    pixels: int,
+    batch_size: int = 32,
+    workers: int = 0,
+    progress: bool = True,
+) -> Crops | None:
+    """Every sample of a data set as a row of Crops; the ranks share the work, rank 0 gets it."""
+    rank, world = get_dist_info()
+    crops = CropDataset(dataset, pipeline, pixels if extractor.model is None else None)
+    loader = DataLoader(
+        crops,
+        batch_size=batch_size,
+        sampler=range(rank, len(crops), world),  # type: ignore[arg-type]
+        num_workers=workers,
+        collate_fn=list,
+    )
+    rows, unreadable = [], []
+    for batch in tqdm(loader, desc='representation', disable=not progress or rank > 0):
+        unreadable += [row['id'] for row in batch if row['picture'] is None]
+        batch = [row for row in batch if row['picture'] is not None]
+        if batch:
+            features = extractor(np.stack([row.pop('picture') for row in batch]))
+            rows += [
+                dict(row, feature=feature) for row, feature in zip(batch, features, strict=True)
+            ]
+    if world > 1:
+        shares = collect_results([(rows, unreadable)], world, device='cpu')
+        if rank > 0:
+            return None
+        rows = [row for share in shares for row in share[0]]
+        unreadable = [name for share in shares for name in share[1]]
+    return _stack(sorted(rows, key=lambda row: row['index']), unreadable)
+
+
+def _stack(rows: list[dict[str, Any]], unreadable: list[str]) -> Crops:
+    if not rows:
+        raise UserError('no image of the data set can be read')
+    columns = {name: np.stack([row[name] for row in rows]) for name in rows[0] if name != 'digest'}
+    return Crops(
+        index=columns['index'],
+        ids=columns['id'],
+        digests=np.array([row['digest'] for row in rows], np.uint64),
+        features=columns['feature'],
+        points=columns['points'],
+        present=columns['present'],
+        warps=columns['warp'],
+        unreadable=tuple(unreadable),
+    )
+
+
+def reduce_dimension(features: np.ndarray, dimension: int) -> np.ndarray:
+    """The first principal components (N, min(dimension, N, m)) of features (N, m)."""
+    from sklearn.decomposition import PCA
+
+    dimension = min(dimension, *features.shape)
+    return PCA(dimension, random_state=0).fit_transform(features.astype(np.float32))
