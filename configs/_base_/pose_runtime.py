@@ -17,6 +17,7 @@ default_hooks = dict(
         type='CheckpointHook', interval=5, max_keep_ckpts=2, save_best='pose/nll', rule='less'
     ),
     sampler_seed=dict(type='DistSamplerSeedHook'),
+    visualization=dict(type='PoseVisualizationHook', enable=False),
 )
 custom_hooks = [
     dict(type='TrainingLossPlateauHook', factor=0.25, patience=10, min_lr=1e-6),
@@ -28,6 +29,9 @@ env_cfg = dict(
     cudnn_benchmark=False,
     mp_cfg=dict(mp_start_method='fork', opencv_num_threads=0),
     dist_cfg=dict(backend='nccl'),
+)
+visualizer = dict(
+    type='HetPoseVisualizer', vis_backends=[dict(type='LocalVisBackend')], name='visualizer'
 )
 log_processor = dict(type='LogProcessor', window_size=50, by_epoch=True, num_digits=6)
 log_level = 'INFO'

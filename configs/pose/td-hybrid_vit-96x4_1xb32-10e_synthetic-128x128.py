@@ -8,13 +8,8 @@ model = dict(head=dict(decoder=_base_.codec, objective=dict(type='W2BoundObjecti
 train_cfg = dict(max_epochs=10, val_interval=1)
 optim_wrapper = dict(optimizer=dict(lr=2e-3), clip_grad=dict(max_norm=100.0))
 param_scheduler = [
-    dict(
-        type='OneCycleLR',
-        eta_max=2e-3,
-        total_steps=10,
-        by_epoch=True,
-        convert_to_iter_based=True,
-    )
+    dict(type='LinearLR', start_factor=0.1, begin=0, end=100, by_epoch=False),
+    dict(type='CosineAnnealingLR', T_max=10, by_epoch=True, convert_to_iter_based=True),
 ]
 custom_hooks = [
     dict(
