@@ -143,12 +143,19 @@ class HeteroscedasticRegressor(BaseModel):
         try:
             mean, covariance = self.distribution(x)
             loss = self.objective(mean, y, covariance, target_root).mean()
-        except NotPositiveDefiniteError as error:
-            raise self.diverged(str(error)) from error
+        except ValueError as error:
+            if isinstance(error, NotPositiveDefiniteError) or not self._outputs_are_finite(x):
+                raise self.diverged(str(error)) from error
+            raise  # bad input, not bad weights
         if not torch.isfinite(loss):
             raise self.diverged(f'the loss is {float(loss.detach())}')
         squared_error = (y - mean.detach()).square().sum(-1).mean()
         return {'loss': loss, 'squared_error': squared_error}
+
+    @torch.no_grad()
+    def _outputs_are_finite(self, x: Tensor) -> bool:
+        outputs = (self.mean_network(x), self.covariance_network(x))
+        return all(bool(torch.isfinite(output).all()) for output in outputs)
 
     def diverged(self, reason: str) -> DivergedError:
         """The error that ends this run."""

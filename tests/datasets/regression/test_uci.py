@@ -1,0 +1,30 @@
+import pytest
+from helpers_study import write_table
+
+from hetpose.datasets.regression import UCISource
+from hetpose.errors import UserError
+
+
+@pytest.mark.parametrize(('columns', 'inputs'), [(4, 1), (9, 2), (12, 3), (15, 3)])
+def test_a_quarter_of_the_columns_predicts_the_rest(tmp_path, columns, inputs) -> None:
+    path = write_table(tmp_path / 'table.csv', rows=200, columns=columns)
+    assert UCISource(str(path)).dims == (inputs, columns - inputs)
+
+
+def test_an_unknown_set_lists_the_known() -> None:
+    with pytest.raises(UserError, match="unknown data set 'iris'; known: abalone, air"):
+        UCISource('iris')
+
+
+def test_too_few_rows_or_columns_are_named(tmp_path) -> None:
+    few = write_table(tmp_path / 'few.csv', rows=20)
+    with pytest.raises(UserError, match=r'few\.csv: 20 data rows; .* k = 30'):
+        _ = UCISource(str(few)).dims
+    narrow = write_table(tmp_path / 'narrow.csv', columns=3)
+    with pytest.raises(UserError, match=r'narrow\.csv: 3 columns'):
+        _ = UCISource(str(narrow)).dims
+
+
+def test_a_missing_file_is_named(tmp_path) -> None:
+    with pytest.raises(UserError, match='table not found'):
+        _ = UCISource('concrete', root=str(tmp_path)).dims

@@ -1,0 +1,51 @@
+import torch
+from mmpose.registry import MODELS
+
+from hetpose.engine.hooks.refresh_anchor import RefreshAnchorHook, SecondMoment
+
+
+def test_the_moment_is_that_of_all_batches() -> None:
+    residual = torch.randn(50, 3).double()
+    moment = SecondMoment()
+    for part in residual.split(20):
+        moment.add(part)
+    torch.testing.assert_close(moment.covariance().double(), residual.mT @ residual / 50)
+
+
+def test_missing_targets_are_left_out_pair_by_pair() -> None:
+    residual = torch.tensor([[1.0, 2.0], [3.0, float('nan')]])
+    moment = SecondMoment()
+    moment.add(residual, torch.tensor([[True, True], [True, False]]))
+    torch.testing.assert_close(moment.covariance(), torch.tensor([[5.0, 2.0], [2.0, 4.0]]))
+
+
+class FakeRunner:
+    epoch = 0
+
+    def __init__(self, model) -> None:
+        self.model = model
+
+
+def test_it_reads_what_the_objective_saw_in_training() -> None:
+    model = MODELS.build(
+        dict(
+            type='HeteroscedasticRegressor',
+            in_dim=1,
+            out_dim=2,
+            objective=dict(type='NLLObjective'),
+            covariance=dict(type='AnchoredCovariance', floor=1e-6),
+        )
+    )
+    hook, runner = RefreshAnchorHook(), FakeRunner(model)
+    hook.before_train_epoch(runner)
+    model.train()
+    mean, target = torch.randn(2, 40, 2)
+    covariance = model.covariance(torch.zeros(40, 3), 2)
+    model.objective(mean, target, covariance)
+    model.eval()
+    model.objective(mean + 100, target, covariance)  # an evaluation does not count
+    hook.after_train_epoch(runner)
+    residual = target - mean
+    matrix = model.covariance(torch.zeros(1, 3), 2).matrix[0]
+    torch.testing.assert_close(matrix, residual.mT @ residual / 40, atol=1e-4, rtol=1e-4)
+    assert not model.objective._forward_hooks

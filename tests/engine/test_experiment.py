@@ -1,0 +1,136 @@
+"""A study from its few variables to trained, resumed and tested runs."""
+
+import pytest
+import torch
+from helpers_study import study
+
+from hetpose.engine import launch
+from hetpose.engine.experiment import phases, resolve
+from hetpose.engine.fingerprint import fingerprint
+from hetpose.errors import UserError
+
+METHODS = [
+    'mse',
+    'homoscedastic',
+    'nll',
+    'nll_diagonal',
+    'beta_nll',
+    'faithful',
+    'kl',
+    'w2',
+    'w2_bound',
+    'nll_tic',
+    'hybrid',
+    'anchored',
+]
+SCORES = ('mse', 'nll', 'tac')
+
+
+def trained(config) -> dict[str, float]:
+    runner = launch.build_runner(config)
+    runner.train()
+    return runner.test()
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_every_method_trains_and_is_scored(tmp_path, method) -> None:
+    metrics = trained(study(tmp_path, method))
+    wanted = SCORES[:1] if method == 'mse' else SCORES
+    assert all(torch.isfinite(torch.tensor(metrics[name])) for name in wanted)
+    assert metrics['milliseconds_per_step'] > 0
+
+
+def test_methods_of_a_trial_start_alike(tmp_path) -> None:
+    prints = [fingerprint(study(tmp_path, method)) for method in METHODS]
+    assert all(print_ == prints[0] for print_ in prints)
+    other = fingerprint(study(tmp_path, 'nll', trial=1))
+    assert all(other[key] != prints[0][key] for key in other)
+
+
+def test_anchored_has_the_mean_of_mse(tmp_path) -> None:
+    assert trained(study(tmp_path, 'anchored'))['mse'] == trained(study(tmp_path, 'mse'))['mse']
+
+
+@pytest.mark.parametrize('method', ['hybrid', 'anchored', 'homoscedastic'])
+def test_a_resumed_run_ends_where_a_whole_one_does(tmp_path, method) -> None:
+    whole = trained(study(tmp_path, method, epochs=4))
+    config = study(tmp_path, method, epochs=4)
+    config.default_hooks.checkpoint.interval = 1
+    first = launch.build_runner(config)
+    stop_after(first, epochs=3 if method != 'anchored' else 6)
+    first.train()
+    config.resume = True
+    resumed = trained(config)
+    for name in SCORES:
+        assert resumed[name] == pytest.approx(whole[name], rel=1e-6)
+
+
+def stop_after(runner, epochs: int) -> None:
+    """End the training of a runner early, as if it had been killed after a checkpoint."""
+
+    class Stop(type(runner._hooks[0])):
+        def after_train_epoch(self, runner) -> None:
+            runner.train_loop.stop_training = runner.epoch + 1 >= epochs
+
+    runner.register_hook(Stop(), priority='LOWEST')
+
+
+@pytest.mark.parametrize('method', ['hybrid', 'anchored'])
+def test_a_tested_checkpoint_scores_as_the_run_did(tmp_path, method) -> None:
+    config = study(tmp_path, method)
+    metrics = trained(config)
+    config.load_from = (tmp_path / config.work_dir / 'last_checkpoint').read_text()
+    again = launch.build_runner(config).test()
+    for name in SCORES:
+        assert again[name] == pytest.approx(metrics[name], rel=1e-6)
+
+
+def test_a_warm_up_trains_the_mean_first(tmp_path) -> None:
+    config = resolve(study(tmp_path, 'w2_bound', warmup=True, epochs=10))
+    assert config.model.objective.type == 'MSEObjective'
+    (switch,) = config.custom_hooks[0].switches
+    assert switch.epoch == 5
+    assert switch.objective.type == 'W2BoundObjective'
+    assert 'nll' in trained(study(tmp_path, 'w2_bound', warmup=True))
+
+
+def test_phases_are_squeezed_behind_a_warm_up() -> None:
+    method = dict(
+        objective=dict(type='W2BoundObjective'),
+        covariance=dict(type='FactorCovariance'),
+        phases=[dict(at=0.5, objective=dict(type='NLLObjective'))],
+    )
+    first, later, length = phases(method, warmup=True)
+    assert first['covariance'] is None
+    assert [phase['at'] for phase in later] == [0.5, 0.75]
+    assert length == 1.0
+
+
+def test_a_method_that_trains_its_mean_alone_has_no_warm_up(tmp_path) -> None:
+    with pytest.raises(UserError, match='already trains its mean alone'):
+        resolve(study(tmp_path, 'anchored', warmup=True))
+
+
+def test_the_floor_reaches_every_phase(tmp_path) -> None:
+    config = resolve(study(tmp_path, 'hybrid', floor=0.05))
+    assert config.model.covariance.floor == 0.05
+    assert config.custom_hooks[0].switches[0].covariance.floor == 0.05
+
+
+def test_no_weights_are_chosen_without_held_out_data(tmp_path) -> None:
+    config = resolve(study(tmp_path, 'nll', protocol='paper'))
+    assert 'KeepBestHook' not in [hook.type for hook in config.custom_hooks]
+
+
+@pytest.mark.parametrize(
+    ('suite', 'method', 'options'),
+    [
+        ('univariate', 'natural', {'source': dict(count=400)}),
+        ('multivariate', 'nll', {'dataset': 'd2', 'source': dict(count=200)}),
+        ('bivariate', 'w2_bound', {}),
+    ],
+)
+def test_synthetic_studies_know_the_truth(tmp_path, suite, method, options) -> None:
+    metrics = trained(study(tmp_path, method, suite, **options))
+    assert metrics['kl'] > 0
+    assert metrics['w2'] > 0
