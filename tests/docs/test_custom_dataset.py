@@ -38,7 +38,7 @@ def test_every_block_of_the_tutorial_runs(root, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, 'argv', list(sys.argv))
     (tmp_path / 'tools').symlink_to(root / 'tools')  # the commands are given from the repository
     blocks = BLOCK.findall((root / 'docs' / 'custom_dataset.md').read_text(encoding='utf-8'))
-    assert len(blocks) == 7
+    assert len(blocks) == 9
     names: dict = {}
     for language, code in blocks:
         run_block(language, code, names)
@@ -49,6 +49,8 @@ def test_every_block_of_the_tutorial_runs(root, tmp_path, monkeypatch, capsys):
         'out/val_0000.json',
         'calibration/report.md',
         'calibration/calibration.json',
+        'pseudo_labels.npz',
+        'hybrid/epoch_2.pth',
     ]
     for name in written:
         assert (tmp_path / 'fish' / name).stat().st_size > 0
