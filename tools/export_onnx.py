@@ -6,8 +6,8 @@ Input: image (batch, 3, H, W), float32 from 0 to 255, BGR as OpenCV reads it: th
 warped to the network's input size. Outputs: keypoints (batch, K, 2) in pixels of that input and
 covariance (batch, 2K, 2K) in pixels², in the order x1, y1, x2, y2, ... The batch is dynamic.
 
-Needs: pip install hetpose[export]. A Taylor-induced covariance differentiates the network and
-cannot be exported.
+A Taylor-induced covariance of order 'gradient' is exported with its Jacobian written out; one of
+order 'full', and a predicted precision, cannot be exported. Needs: pip install hetpose[export].
 """
 
 import argparse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib.util
 import io
 import json
@@ -14,17 +15,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from hetpose.apis.export_taylor import SoftArgmaxJacobian
 from hetpose.apis.loading import PoseModel
 from hetpose.errors import UserError
 from hetpose.fileio import atomic_path
 from hetpose.ops.affine import transform_covariance
+from hetpose.ops.taylor import TaylorTerms
 
 INPUT = 'image'
 OUTPUTS = ('keypoints', 'covariance')
 TOLERANCE = 1e-4
 _PACKAGES = ('onnx', 'onnxscript', 'onnxruntime')
 _REFUSED = {
-    'TaylorInducedCovariance': 'it differentiates the network, and ONNX has no derivatives',
     'PrecisionCovariance': 'it inverts a matrix, and ONNX has no operator for that',
 }
 
@@ -43,10 +45,17 @@ class ExportedPose(nn.Module):
 
     def __init__(self, model: PoseModel) -> None:
         super().__init__()
-        network = model.network
+        network = copy.deepcopy(model.network)  # the caller's stays where it is
         self.backbone = network.backbone
         self.neck = network.neck if network.with_neck else None
         self.head = network.head
+        order = self.head.covariance.taylor_order
+        if order == 'gradient':
+            self.jacobian = SoftArgmaxJacobian(
+                self.head.heatmap_decoder, self.head.bottleneck.lift, self.head.bottleneck.dim
+            )
+            # The head asks for its Taylor terms here; the exporter cannot trace how it makes them.
+            self.head.__dict__['_taylor_terms'] = self._taylor_terms
         preprocessor = network.data_preprocessor
         self.swap_channels = bool(preprocessor._channel_conversion)
         mean, std = torch.zeros(3, 1, 1), torch.ones(3, 1, 1)
@@ -55,6 +64,10 @@ class ExportedPose(nn.Module):
         self.register_buffer('mean', mean.clone().float())
         self.register_buffer('std', std.clone().float())
         self.register_buffer('scale', torch.as_tensor(self.head.decoder.scale_factor).float())
+
+    def _taylor_terms(self, features: Tensor, z: Tensor) -> TaylorTerms:
+        lifted = features + self.head.bottleneck.lift(z)
+        return TaylorTerms(self.jacobian(lifted, self.head.temperature), None)
 
     def forward(self, image: Tensor) -> tuple[Tensor, Tensor]:
         image = image[:, [2, 1, 0]] if self.swap_channels else image
@@ -69,12 +82,18 @@ class ExportedPose(nn.Module):
 
 def refuse_unsupported(model: PoseModel) -> None:
     """A UserError that says why, where the covariance cannot be written as ONNX operators."""
-    name = type(model.network.head.covariance).__name__
+    covariance = model.network.head.covariance
+    name = type(covariance).__name__
+    if covariance.taylor_order == 'full':
+        raise UserError(
+            f"{name} of order 'full' cannot be exported: it needs second derivatives of the "
+            "network, and ONNX has none; order 'gradient' can be exported"
+        )
     if name in _REFUSED:
         raise UserError(
             f'{name} cannot be exported: {_REFUSED[name]}; train or fine-tune with '
-            'FactorCovariance, CholeskyCovariance, RootCovariance, AnchoredCovariance or '
-            'DiagonalCovariance'
+            'FactorCovariance, CholeskyCovariance, RootCovariance, AnchoredCovariance, '
+            'DiagonalCovariance or TaylorInducedCovariance'
         )
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:

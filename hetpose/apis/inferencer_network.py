@@ -19,6 +19,7 @@ from hetpose.apis.inferencer_boxes import BoxSource
 from hetpose.apis.inferencer_inputs import BadInput, Picture
 from hetpose.apis.loading import PoseModel
 from hetpose.apis.recalibration import Recalibration, weights_fingerprint
+from hetpose.errors import UserError
 from hetpose.visualization.geometry import joint_blocks
 
 Report = Callable[[BadInput], None]
@@ -57,8 +58,12 @@ class Predictor:
             weights=weights_fingerprint(self.model.network),
         )
         if isinstance(given, Recalibration):
-            return given.check(**expected)
-        return Recalibration.load(given, **expected)
+            found = given.check(**expected)
+        else:
+            found = Recalibration.load(given, **expected)
+        if found.units not in ('', 'pixels'):
+            raise UserError(f'the calibration was fitted in {found.units}; poses are in pixels')
+        return found
 
     def predict(
         self,
