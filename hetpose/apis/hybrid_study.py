@@ -31,6 +31,7 @@ class EpochLine(Hook):
     """Print one line after each validation."""
 
     def after_val_epoch(self, runner: Runner, metrics: dict[str, float] | None = None) -> None:
+        assert metrics is not None
         numbers = '  '.join(
             f'{name} {metrics[f"pose/{name}"]:8.3f}' for name in ('mse', 'nll', 'w2')
         )

@@ -11,7 +11,7 @@ from mmengine.registry import init_default_scope
 from mmengine.structures import InstanceData, PixelData
 from mmpose.registry import MODELS
 from mmpose.structures import PoseDataSample
-from torch import Tensor, nn
+from torch import Tensor
 
 from hetpose.benchmarks.harness import Row, compare, interleave
 from hetpose.models.codecs import SoftArgmaxCodec
@@ -31,7 +31,7 @@ TAYLOR = dict(type='TaylorInducedCovariance', order='gradient', floor=1e-2)
 FACTOR = dict(type='FactorCovariance', floor=1e-2)
 
 
-def estimator(head: dict) -> nn.Module:
+def estimator(head: dict) -> Any:
     """A TopdownPoseEstimator on an untrained ViT-B."""
     init_default_scope('mmpose')
     torch.manual_seed(0)
@@ -55,14 +55,14 @@ def estimator(head: dict) -> nn.Module:
     )
 
 
-def mmpose_estimator() -> nn.Module:
+def mmpose_estimator() -> Any:
     """ViTPose-B of mmpose: heatmaps, their MSE, UDP decoding."""
     codec = dict(type='UDPHeatmap', input_size=(256, 256), heatmap_size=(64, 64), sigma=2)
     loss = dict(type='KeypointMSELoss', use_target_weight=True)
     return estimator(dict(type='HeatmapHead', **HEAD, loss=loss, decoder=codec))
 
 
-def our_estimator(covariance: dict, objective: str) -> nn.Module:
+def our_estimator(covariance: dict, objective: str) -> Any:
     """ViTPose-B with a covariance."""
     codec = dict(type='SoftArgmaxCodec')
     head = dict(type='HeteroscedasticHead', **HEAD, decoder=codec, covariance=covariance)
@@ -83,13 +83,13 @@ def samples(count: int) -> list[PoseDataSample]:
         labels = {name: torch.as_tensor(value) for name, value in encoded.items()}
         data.gt_instance_labels = InstanceData(**labels)
         data.gt_instances = InstanceData(
-            bboxes=np.float32([[0, 0, 255, 255]]), bbox_scores=np.ones(1, np.float32)
+            bboxes=np.array([[0, 0, 255, 255]], np.float32), bbox_scores=np.ones(1, np.float32)
         )
         data.set_metainfo(
             dict(
                 input_size=(256, 256),
-                input_center=np.float32([128, 128]),
-                input_scale=np.float32([256, 256]),
+                input_center=np.array([128, 128], np.float32),
+                input_scale=np.array([256, 256], np.float32),
                 flip_indices=[5, 4, 3, 2, 1, 0, 11, 10, 9, 8, 7, 6, 12, 13],
             )
         )
@@ -97,7 +97,7 @@ def samples(count: int) -> list[PoseDataSample]:
     return batch
 
 
-def step(model: nn.Module, images: Tensor) -> Callable[[], None]:
+def step(model: Any, images: Tensor) -> Callable[[], None]:
     """One optimiser step, as a callable."""
     model.train()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-6)
@@ -113,7 +113,7 @@ def step(model: nn.Module, images: Tensor) -> Callable[[], None]:
     return run
 
 
-def through_the_backbone(model: Any, images: Tensor) -> nn.Module:
+def through_the_backbone(model: Any, images: Tensor) -> Any:
     """Let the head take J the general way: jacrev of one image's mean, backbone included."""
 
     def mean(shift: Tensor, image: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ def through_the_backbone(model: Any, images: Tensor) -> nn.Module:
     return model
 
 
-def prediction(model: nn.Module, images: Tensor) -> Callable[[], None]:
+def prediction(model: Any, images: Tensor) -> Callable[[], None]:
     """Prediction with a mirrored second pass, as a callable."""
     model.eval()
     batch = samples(len(images))
@@ -169,7 +169,7 @@ def steps(images: Tensor, repeats: int) -> list[Row]:
         )
         for phase in ('w2_bound', 'nll')
     ]
-    general = {
+    general: dict[str, float | str] = {
         'seconds': times['nll'],
         'torch.func seconds': times['general'],
         'ratio': times['nll'] / times['general'],

@@ -59,9 +59,12 @@ class Bottleneck(BaseModule):
 
     def init_weights(self) -> None:
         """PyTorch's defaults and a small lift, whatever a parent's init_cfg did to them."""
-        for module in (self.down[0], self.down[4], self.down[5], self.lift[0]):
-            module.reset_parameters()
-        nn.init.normal_(self.lift[3].weight, std=LIFT_STD)
+        for module in (*self.down, *self.lift):
+            if isinstance(module, nn.Conv2d | nn.Linear | nn.LayerNorm):
+                module.reset_parameters()
+        last = self.lift[-1]
+        assert isinstance(last, nn.Conv2d)
+        nn.init.normal_(last.weight, std=LIFT_STD)
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """F (B, C, h, w) → z (B, m) and F + lift(z) (B, C, h, w)."""

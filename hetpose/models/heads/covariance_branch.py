@@ -50,6 +50,7 @@ class CovarianceBranch(nn.Module):
         if self.net is None:
             return
         last = self.net[-1]
+        assert isinstance(last, nn.Linear)
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
         start = self.parameterisation.identity_outputs(self.dim)

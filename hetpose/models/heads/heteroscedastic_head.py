@@ -218,14 +218,6 @@ class HeteroscedasticHead(HeatmapHead):
         present = labels.weights > 0
         return (close & present).sum() / present.sum().clamp_min(1)
 
-    def residuals(self, feats: Sequence[Tensor], samples: list) -> tuple[Tensor, Tensor]:
-        """target − mean (B, 2K) in heatmap units and the mask (B, 2K) of present coordinates."""
-        labels = self._labels(samples)
-        with torch.no_grad():
-            residual = labels.target - self.forward(feats).mean
-        mask = labels.weights.repeat_interleave(2, dim=-1) > 0
-        return torch.where(mask, residual, torch.zeros_like(residual)), mask
-
     def predict(
         self, feats: Any, batch_data_samples: list, test_cfg: dict | None = None
     ) -> list | tuple[list, list]:

@@ -97,9 +97,8 @@ def joint_blocks(covariance: Tensor) -> Tensor:
 
 def _longer_side(sample) -> float:
     """The longer side of the box in image pixels; of the warped region where there is none."""
-    instances = sample.gt_instances if 'gt_instances' in sample else {}
-    if 'bboxes' in instances:
-        x1, y1, x2, y2 = np.asarray(instances.bboxes).reshape(-1, 4)[0]
+    if 'gt_instances' in sample and 'bboxes' in sample.gt_instances:
+        x1, y1, x2, y2 = np.asarray(sample.gt_instances.bboxes).reshape(-1, 4)[0]
         if max(x2 - x1, y2 - y1) > 0:
             return float(max(x2 - x1, y2 - y1))
     return float(np.max(sample.metainfo['input_scale']))

@@ -307,17 +307,6 @@ def test_autocast_keeps_the_covariance_in_full_precision():
     assert losses['loss_objective'].dtype == torch.float32
 
 
-def test_residuals_are_what_the_anchor_is_made_of():
-    model = estimator().eval()
-    data = [sample(visible=[1, 0, 1, 1])]
-    feats = model.extract_feat(images(1))
-    residual, mask = model.head.residuals(feats, data)
-    target = data[0].gt_instance_labels.keypoint_labels.flatten(1)
-    expected = torch.where(mask, target - model.head(feats).mean, 0.0)
-    torch.testing.assert_close(residual, expected)
-    assert mask.tolist() == [[True, True, False, False, True, True, True, True]]
-
-
 @pytest.mark.parametrize(
     ('backbone', 'head'),
     [

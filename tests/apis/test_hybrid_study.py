@@ -1,0 +1,83 @@
+"""The whole chain on a handful of figures: it runs, resumes and writes what it promises."""
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+from mmengine.structures import InstanceData
+
+from hetpose.apis.hybrid_study import results_table, run_study
+from hetpose.apis.pose_gallery import PANEL, draw_panel
+from hetpose.datasets import SyntheticPose
+from hetpose.engine import launch
+
+CONFIG = 'configs/pose/td-hybrid_vit-96x4_1xb32-10e_synthetic-128x128.py'
+
+
+def small_config(root, epochs: int = 2):
+    config = launch.load_config(root / CONFIG)
+    config.model.backbone.arch.num_layers = 1
+    config.train_cfg.max_epochs = epochs
+    config.custom_hooks[0].switches[0].epoch = 1
+    config.train_dataloader.dataset.dataset.length = 48
+    for loader in (config.train_dataloader, config.val_dataloader, config.test_dataloader):
+        loader.update(batch_size=16, num_workers=0, persistent_workers=False)
+    for loader in (config.val_dataloader, config.test_dataloader):
+        loader.dataset.length = 20
+    config.log_level = 'WARNING'
+    return config
+
+
+@pytest.fixture(scope='module')
+def finished(root_path, tmp_path_factory):
+    work_dir = tmp_path_factory.mktemp('study')
+    return work_dir, run_study(small_config(root_path), work_dir)
+
+
+@pytest.fixture(scope='module')
+def root_path(request):
+    return request.config.rootpath
+
+
+def test_results_are_written(finished):
+    work_dir, results = finished
+    stored = json.loads((work_dir / 'results.json').read_text())
+    assert stored == results
+    assert set(results) == {'pseudo_labels', 'before_switch', 'after_switch', 'seconds'}
+    assert all(np.isfinite(results[name]['w2']) for name in list(results)[:3])
+    assert results['before_switch']['nll'] != results['after_switch']['nll']
+    table = (work_dir / 'results.md').read_text()
+    assert table == results_table(results)
+    assert table.count('\n') == 6
+
+
+def test_gallery_is_a_picture(finished):
+    work_dir, _ = finished
+    picture = cv2.imread(str(work_dir / 'gallery.png'))
+    assert picture.shape[1] == 4 * PANEL
+    assert picture.std() > 10
+
+
+def test_a_longer_run_takes_up_where_it_ended(finished, root_path):
+    work_dir, results = finished
+    again = run_study(small_config(root_path, epochs=3), work_dir, resume=True)
+    assert (work_dir / 'epoch_3.pth').is_file()
+    assert again['before_switch'] == pytest.approx(results['before_switch'], nan_ok=True)
+    assert again['after_switch']['nll'] != results['after_switch']['nll']
+
+
+def test_panel_shows_the_predicted_ellipse_where_it_is():
+    """A larger covariance tints more of the picture."""
+    dataset = SyntheticPose(length=1, image_size=64)
+    changed = []
+    for variance in (1.0, 16.0):
+        instances = InstanceData(
+            keypoints=dataset.clean_keypoints(0)[None].astype(np.float32),
+            keypoint_covariances=np.tile(variance * np.eye(2, dtype=np.float32), (1, 14, 1, 1)),
+        )
+        changed.append(draw_panel(dataset, 0, instances).astype(int))
+    plain = cv2.cvtColor(dataset.image(0), cv2.COLOR_BGR2RGB)
+    plain = cv2.resize(plain, (PANEL, PANEL), interpolation=cv2.INTER_CUBIC).astype(int)
+    small, large = (int((np.abs(panel - plain).sum(-1) > 20).sum()) for panel in changed)
+    assert large > 1.5 * small
