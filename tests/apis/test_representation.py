@@ -111,7 +111,7 @@ def test_pca_keeps_distances_and_caps_its_dimension() -> None:
 
 def test_the_crop_is_that_of_the_config_without_chance() -> None:
     kinds = [transform['type'] for transform in unaugmented(PIPELINE)]
-    assert kinds == ['LoadImage', 'GetBBoxCenterScale', 'CovarianceTopdownAffine']
+    assert kinds == ['LoadPoseImage', 'GetBBoxCenterScale', 'CovarianceTopdownAffine']
     plain = unaugmented([dict(type='TopdownAffine', input_size=(8, 8), use_udp=True)])
     assert plain == [dict(type='CovarianceTopdownAffine', input_size=(8, 8), use_udp=True)]
     with pytest.raises(UserError, match='no top-down crop'):
