@@ -33,8 +33,8 @@ def expected_norm(variances: Tensor, offset: Tensor) -> Tensor:
     total = torch.zeros_like(scale)
     for node in NODES.tolist():
         t = math.exp(node)
-        spread = 1 + 2 * t * variances
-        exponent = -(spread.log() / 2 + t * squares / spread).sum(-1)
+        spread = 2 * t * variances
+        exponent = -(spread.log1p() / 2 + t * squares / (1 + spread)).sum(-1)
         total = total - torch.expm1(exponent) * math.exp(-node / 2)
     # Beyond the nodes the integrand is t^½ below (E Q = 1) and t^(−½) above: two geometric series.
     ratio = math.exp(-STEP / 2)
