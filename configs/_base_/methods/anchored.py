@@ -1,6 +1,6 @@
 # The mean network for all the epochs, exactly as mse trains it; then the covariance network for as
 # many, beside the mean that did best on validation. A step trains one network, so both phases
-# together cost what the other methods cost. The likelihood keeps the variances up by itself, so the
+# together cost what the other methods cost. The likelihood keeps the variances up by itself: the
 # floor is lower than the bound needs.
 method = dict(
     objective=dict(type='MSEObjective'),

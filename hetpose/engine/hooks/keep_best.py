@@ -34,7 +34,7 @@ class KeepBestHook(Hook):
     a resumed run knows them, and a test uses them.
     """
 
-    priority = 'NORMAL'
+    priority = 'BELOW_NORMAL'  # after SyncBuffersHook: every process keeps the same statistics
 
     def __init__(self) -> None:
         self.state: dict[str, Any] = {}
