@@ -5,14 +5,14 @@ Taylor-induced covariance, a test against the known label noise, a gallery of 90
 download.
 
 python tools/demo.py
-python tools/demo.py --config configs/pose/td-hybrid_vit-96x4_1xb32-30e_synthetic-128x128.py \\
+python tools/demo.py --config configs/pose/td-hybrid_vit-96x4_1xb32-24e_synthetic-128x128.py \\
     --work-dir work_dirs/synthetic --resume
 """
 
 import argparse
 from pathlib import Path
 
-DEMO = 'configs/pose/td-hybrid_vit-96x4_1xb32-10e_synthetic-128x128.py'
+DEMO = 'configs/pose/td-hybrid_vit-96x4_1xb32-9e_synthetic-128x128.py'
 
 
 def parse_args() -> argparse.Namespace:

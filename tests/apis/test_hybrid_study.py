@@ -12,7 +12,7 @@ from hetpose.apis.pose_gallery import PANEL, draw_panel
 from hetpose.datasets import SyntheticPose
 from hetpose.engine import launch
 
-CONFIG = 'configs/pose/td-hybrid_vit-96x4_1xb32-10e_synthetic-128x128.py'
+CONFIG = 'configs/pose/td-hybrid_vit-96x4_1xb32-9e_synthetic-128x128.py'
 
 
 def small_config(root, epochs: int = 2):

@@ -20,7 +20,7 @@ model = dict(
         type='HeteroscedasticHead',
         in_channels=96,
         out_channels=14,
-        deconv_out_channels=(32, 32),
+        deconv_out_channels=(32, 16),
         deconv_kernel_sizes=(4, 4),
         covariance=dict(type='TaylorInducedCovariance', order='gradient', floor=1e-3),
         objective=dict(type='NLLObjective'),

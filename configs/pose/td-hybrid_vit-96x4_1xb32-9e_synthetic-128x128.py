@@ -5,16 +5,18 @@ _base_ = [
     '../_base_/datasets/synthetic_pose.py',
 ]
 model = dict(head=dict(decoder=_base_.codec, objective=dict(type='W2BoundObjective')))
-train_cfg = dict(max_epochs=10, val_interval=1)
+train_dataloader = dict(dataset=dict(dataset=dict(length=5000)))
+val_dataloader = dict(dataset=dict(length=300))
+train_cfg = dict(max_epochs=9, val_interval=1)
 optim_wrapper = dict(optimizer=dict(lr=2e-3), clip_grad=dict(max_norm=100.0))
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.1, begin=0, end=100, by_epoch=False),
-    dict(type='CosineAnnealingLR', T_max=10, by_epoch=True, convert_to_iter_based=True),
+    dict(type='CosineAnnealingLR', T_max=9, by_epoch=True, convert_to_iter_based=True),
 ]
 custom_hooks = [
     dict(
         type='ObjectiveSwitchHook',
-        switches=[dict(epoch=4, objective=dict(type='NLLObjective'))],
+        switches=[dict(epoch=3, objective=dict(type='NLLObjective'))],
     )
 ]
 val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(32, 32), head_joints=(12, 13))
