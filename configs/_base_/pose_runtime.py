@@ -14,7 +14,12 @@ default_hooks = dict(
     logger=dict(type='LoggerHook', interval=50),
     param_scheduler=dict(type='ParamSchedulerHook'),
     checkpoint=dict(
-        type='CheckpointHook', interval=5, max_keep_ckpts=2, save_best='pose/nll', rule='less'
+        type='CheckpointHook',
+        interval=5,
+        max_keep_ckpts=2,
+        save_best='pose/nll',
+        rule='less',
+        save_param_scheduler=False,  # TrainingLossPlateauHook keeps its own state
     ),
     sampler_seed=dict(type='DistSamplerSeedHook'),
     visualization=dict(type='PoseVisualizationHook', enable=False),

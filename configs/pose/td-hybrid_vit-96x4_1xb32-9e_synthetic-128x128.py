@@ -13,6 +13,7 @@ param_scheduler = [
     dict(type='LinearLR', start_factor=0.1, begin=0, end=100, by_epoch=False),
     dict(type='CosineAnnealingLR', T_max=9, by_epoch=True, convert_to_iter_based=True),
 ]
+default_hooks = dict(checkpoint=dict(save_param_scheduler=True))
 custom_hooks = [
     dict(
         type='ObjectiveSwitchHook',
