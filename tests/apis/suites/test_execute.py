@@ -1,0 +1,151 @@
+"""A unit through the Runner: equal starts, recorded failures, the same numbers for any --jobs."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from hetpose.apis.suites import execute, rebuild_reports, run_suite
+from hetpose.apis.suites.execute import config_digest, method_config, run_unit, unit_config
+from hetpose.apis.suites.plan import METHODS, SUITES, Settings, Unit
+from hetpose.apis.suites.store import load_all
+from hetpose.engine.launch import build_runner
+from hetpose.errors import UserError
+
+SETTINGS = Settings('uci', 'heldout', 1)
+ROWS, COLUMNS = 200, 6
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A folder with a small ``concrete.csv`` whose noise varies with the first column."""
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((ROWS, COLUMNS))
+    table[:, 1:] = table[:, :1] + np.abs(table[:, :1]) * table[:, 1:]
+    folder = tmp_path / 'data'
+    folder.mkdir()
+    header = ','.join(f'c{i}' for i in range(COLUMNS))
+    np.savetxt(folder / 'concrete.csv', table, delimiter=',', header=header, comments='')
+    return str(folder)
+
+
+def batches(runner):
+    return [(batch['x'].clone(), batch['y'].clone()) for batch in runner.train_dataloader]
+
+
+def test_methods_of_a_trial_share_weights_batches_and_columns(tmp_path, data):
+    reference = None
+    for method in METHODS:
+        config = unit_config(Unit('concrete', method, 3), SETTINGS, tmp_path / method, data)
+        config.train_dataloader.dataset.type = 'RegressionDataset'
+        runner = build_runner(config)
+        networks = {
+            f'{name}.{key}': value
+            for name in ('mean_network', 'covariance_network')
+            for key, value in getattr(runner.model, name).state_dict().items()
+        }
+        runner._train_dataloader = runner.build_dataloader(
+            runner._train_dataloader, seed=runner.seed
+        )
+        seen = networks, batches(runner)
+        if reference is None:
+            reference = seen
+            continue
+        assert networks.keys() == reference[0].keys()
+        for key, value in networks.items():
+            assert torch.equal(value, reference[0][key]), (method, key)
+        for ours, theirs in zip(seen[1], reference[1], strict=True):
+            assert torch.equal(ours[0], theirs[0]), method
+            assert torch.equal(ours[1], theirs[1]), method
+
+
+def test_trials_differ(tmp_path, data):
+    first, second = (
+        build_runner(unit_config(Unit('concrete', 'nll', t), SETTINGS, tmp_path / str(t), data))
+        for t in (0, 1)
+    )
+    pairs = zip(first.model.parameters(), second.model.parameters(), strict=True)
+    assert any(not torch.equal(a, b) for a, b in pairs)
+    assert not torch.equal(
+        first.build_dataloader(first._test_dataloader).dataset.arrays.x,
+        second.build_dataloader(second._test_dataloader).dataset.arrays.x,
+    )
+
+
+def test_a_unit_gives_metrics_curve_cost_and_progress(tmp_path, data):
+    calls = []
+    settings = Settings('uci', 'heldout', 2)
+    unit = Unit('concrete', 'anchored', 0)  # trains for twice the epochs
+    result = run_unit(unit, settings, 'x', tmp_path, data, lambda: calls.append(1))
+    assert result.status == 'done'
+    assert {'mse', 'nll', 'tac'} <= set(result.metrics)
+    assert set(result.cost) == {'time_ms', 'memory_mb'}
+    assert [point['epoch'] for point in result.curve] == [1, 2, 3, 4]
+    assert len(calls) == settings.epochs
+
+
+def test_a_numerical_failure_is_a_result(tmp_path, data, monkeypatch):
+    def hopeless(method, settings):
+        config = method_config(method, settings)
+        config.optim_wrapper.optimizer.lr = 1e30
+        return config
+
+    monkeypatch.setattr(execute, 'method_config', hopeless)
+    result = run_unit(Unit('concrete', 'nll', 0), SETTINGS, 'x', tmp_path, data)
+    assert result.status == 'diverged'
+    assert result.divergence['step'] >= 0
+    assert result.divergence['reason']
+
+
+def test_digest_follows_every_setting():
+    digests = {
+        config_digest('nll', settings)
+        for settings in (
+            SETTINGS,
+            Settings('uci', 'heldout', 2),
+            Settings('uci', 'paper', 1),
+            Settings('uci', 'heldout', 1, warm_up=True),
+            Settings('multivariate', 'heldout', 1),
+        )
+    }
+    assert len(digests) == 5
+    assert config_digest('nll', SETTINGS) == config_digest('nll', SETTINGS)
+
+
+@pytest.mark.parametrize('suite', SUITES.values(), ids=lambda suite: suite.name)
+def test_every_method_has_a_config(suite):
+    settings = Settings(suite.name, suite.protocols[0], 1, warm_up=True)
+    for method in suite.methods:
+        assert method_config(method, settings).epochs == 1
+
+
+def test_two_jobs_give_the_numbers_of_one(tmp_path, data, capsys):
+    def run(name, jobs):
+        folder, text = run_suite(
+            'uci', tmp_path / name, methods=['nll', 'w2_bound'], datasets=['concrete'],
+            trials=2, epochs=1, jobs=jobs, data_root=data,
+        )  # fmt: skip
+        return folder, text, {r.unit: (r.metrics, r.curve) for r in load_all(folder)}
+
+    _, _, one = run('one', 1)
+    folder, text, two = run('two', 2)
+    assert len(one) == 2 * 3  # the homoscedastic baseline comes along
+    assert [_without_cost(v) for v in one.values()] == [_without_cost(v) for v in two.values()]
+    assert re.search(r'\| homoscedastic \|', text)
+    (folder / 'report.md').unlink()
+    assert rebuild_reports(tmp_path / 'two') == [(folder, text)]
+    assert (folder / 'report.md').read_text() == text
+
+
+def _without_cost(value):
+    metrics, curve = value
+    keep = ('mse', 'nll', 'tac', 'epoch')
+    return {k: metrics[k] for k in keep if k in metrics}, [
+        {k: p[k] for k in keep if k in p} for p in curve
+    ]
+
+
+def test_missing_data_names_the_file(tmp_path):
+    with pytest.raises(UserError, match=re.escape(str(tmp_path / 'concrete.csv'))):
+        run_unit(Unit('concrete', 'nll', 0), SETTINGS, 'x', tmp_path, str(tmp_path))
