@@ -19,6 +19,7 @@ from hetpose.errors import UserError
 from hetpose.evaluation.functional.conformal import KINDS, ConformalEllipsoids
 from hetpose.fileio import write_json, write_text
 
+LOST_ALPHA = 0.01
 KIND_TITLES = {
     'whole': 'all dimensions, one ellipsoid',
     'per_block': 'each part by itself',
@@ -100,12 +101,24 @@ class CalibrationReport:
                     *(f'| {n} | {a:.4g} | {b:.4g} |' for n, a, b in rows),
                 ]
             ),
+            *self._lost(names),
             self.after.summary().strip(),
             '![](after.png)',
         ]
         if self.conformal:
             lines += ['## Conformal ellipsoids', self._conformal_table()]
         return '\n\n'.join(lines) + '\n'
+
+    def _lost(self, names: Sequence[str]) -> list[str]:
+        """A warning where the fit prefers a constant covariance to the predicted one."""
+        lost = [n for n, a in zip(names, self.recalibration.alpha, strict=True) if a < LOST_ALPHA]
+        if not lost:
+            return []
+        return [
+            f'α is almost 0 for {", ".join(lost)}: by likelihood these predictions are no better '
+            'than one constant, round covariance, and what they knew about hard samples is lost. '
+            'Without β (`--no-floor`) it is kept.'
+        ]
 
     def _conformal_table(self) -> str:
         level = next(iter(self.conformal.values())).level

@@ -48,7 +48,8 @@ def _coverage(axes: Any, overall: Scores, parts: Mapping[str, Scores]) -> None:
     axes.set(xlabel='ellipsoid level', ylabel='truth inside', xlim=(0, 1), ylim=(0, 1))
     axes.set_title('Coverage: below the diagonal = over-confident')
     axes.set_aspect('equal', adjustable='box')
-    axes.legend(loc='upper left', frameon=False)
+    above = float((overall.coverage - overall.levels).mean()) > 0
+    axes.legend(loc='lower right' if above else 'upper left', frameon=False)
 
 
 def _pit(axes: Any, overall: Scores) -> None:

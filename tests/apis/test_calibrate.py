@@ -67,6 +67,16 @@ def test_too_few_samples_for_the_level_give_an_infinite_scale_not_a_wrong_one(tm
     assert 'inf' in report.markdown()
 
 
+def test_the_report_warns_where_the_fit_discards_the_prediction():
+    generator = torch.Generator().manual_seed(0)
+    wild = torch.randn(400, 1, generator=generator, dtype=torch.float64).mul(6).exp()
+    target = torch.randn(400, 2, generator=generator, dtype=torch.float64)
+    data = gaussian_arrays(0 * target, wild.expand(-1, 2), target, block=2)
+    useless = Predictions(data, ('a',))
+    assert 'almost 0 for all' in calibrate(useless).markdown()
+    assert 'almost 0' not in calibrate(useless, floor=False).markdown()
+
+
 @pytest.mark.parametrize(
     'arguments', [{'fit_fraction': 0.0}, {'fit_fraction': 1e-6}, {'conformal': 1.5}]
 )
