@@ -69,9 +69,13 @@ def smallest(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
 def _product_blocks(x: Tensor, k: int, size: int) -> Iterator[Block]:
     """Neighbours by one matrix product and one selection per block of rows of x (N, r)."""
     norms = x.square().sum(1)
+    # |b|² − 2ab as one product of longer rows: no pass over the block to add the norms.
+    columns = torch.cat((-2 * x, norms.unsqueeze(1)), dim=1).mT
+    buffer = x.new_empty(size, len(x))  # fresh memory for every block costs more than the product
     for start in range(0, len(x), size):
         part = x[start : start + size]
-        squared = torch.addmm(norms, part, x.mT, alpha=-2)
+        rows = torch.cat((part, torch.ones_like(norms[: len(part), None])), dim=1)
+        squared = torch.mm(rows, columns, out=buffer[: len(part)])
         values, indices = smallest(squared, k)
         values += norms[start : start + size, None]
         lost = values <= CANCELLATION * (norms[start : start + size, None] + norms[indices])
@@ -106,7 +110,8 @@ def neighbour_blocks(
     needed = 64 * k + row_bytes + (0 if tree else 16 * n)
     size = int(min(max(min(memory_limit // 2, BLOCK_BYTES) // needed, 1), n))
     search = _tree_blocks if tree else _product_blocks
+    x = x.double() - x.double().mean(0)  # far from the origin the products would cancel
     with tqdm(total=n, disable=not progress, desc='neighbours', unit='row') as bar:
-        for block in search(x.double(), k, size):
+        for block in search(x, k, size):
             yield _own_row_first(block)
             bar.update(block.stop - block.start)
