@@ -15,6 +15,7 @@ from hetpose.datasets.pose import PseudoLabelFile
 from hetpose.datasets.pose.pseudo_label_file import PseudoLabelRecipe, unpack_symmetric
 from hetpose.errors import UserError
 from hetpose.ops.neighbours import pseudo_covariances
+from hetpose.paths import data_root
 
 init_default_scope('mmpose')
 COUNT, SIZE = 24, 32
@@ -112,3 +113,20 @@ def test_bad_requests_are_one_line(tmp_path) -> None:
             make_pseudo_labels(**arguments)
         assert '\n' not in str(caught.value)
     assert not out.exists()
+
+
+@pytest.mark.skipif(not data_root('coco_sample').exists(), reason='the COCO sample is not here')
+def test_mmposes_own_coco_data_gets_pseudo_labels(tmp_path) -> None:
+    inner = dict(
+        type='CocoDataset',
+        ann_file='test_coco.json',
+        data_root=str(data_root('coco_sample')),
+        data_prefix=dict(img=''),
+    )
+    out = tmp_path / 'coco.npz'
+    labels = make_pseudo_labels(config(dataset=inner), out, progress=False)
+    assert len(labels.joints) == 17
+    dataset = DATASETS.build(config(dataset=inner, file=str(out)).train_dataloader.dataset)
+    assert dataset.get_data_info(0)['pseudo_factor'].shape == (1, 34, 34)
+    assert len(dataset) == len(labels.ids)
+    assert dataset[0]['inputs'].shape == (3, SIZE, SIZE)
