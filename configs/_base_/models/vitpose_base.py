@@ -8,7 +8,7 @@ model = dict(
         bgr_to_rgb=True,
     ),
     backbone=dict(
-        type='mmpretrain.VisionTransformer',
+        type='PoseVisionTransformer',
         arch='base',
         img_size=(256, 256),
         patch_size=16,

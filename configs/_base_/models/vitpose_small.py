@@ -8,7 +8,7 @@ model = dict(
         bgr_to_rgb=True,
     ),
     backbone=dict(
-        type='mmpretrain.VisionTransformer',
+        type='PoseVisionTransformer',
         arch=dict(embed_dims=384, num_layers=12, num_heads=12, feedforward_channels=1536),
         img_size=(256, 256),
         patch_size=16,
