@@ -102,13 +102,21 @@ def load_weights(network: nn.Module, checkpoint: str | Path) -> dict[str, Any]:
         weights = {name.removeprefix('module.'): value for name, value in weights.items()}
         missing = network.load_state_dict(weights, strict=False).missing_keys
     except Exception as error:  # torch has many kinds for a torn, foreign or unfitting file
-        text = ' '.join(str(error).split()) or type(error).__name__
-        raise UserError(f'checkpoint {path} cannot be loaded: {text}') from error
+        raise UserError(f'checkpoint {path} cannot be loaded: {_first(error)}') from error
     if missing:
         raise UserError(
             f'checkpoint {path} does not fit: it lacks {len(missing)} weights, first {missing[0]}'
         )
     return content.get('meta', {})
+
+
+def _first(error: Exception) -> str:
+    """One line: torch lists every weight that does not fit, under a heading."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].startswith('Error(s) in loading'):
+        more = f' (and {len(lines) - 2} more)' if len(lines) > 2 else ''
+        return lines[1] + more
+    return lines[0] if lines else type(error).__name__
 
 
 def _device(name: str | None) -> torch.device:

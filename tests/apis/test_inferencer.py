@@ -10,6 +10,7 @@ import pytest
 import torch
 from helpers_inference import NAMES, noise_image, tiny_model, write_images, write_tiny, write_video
 from mmengine.dataset import pseudo_collate
+from scipy.stats import chi2
 
 from hetpose.apis.conditioning import condition_pose
 from hetpose.apis.inferencer import HetPoseInferencer
@@ -18,7 +19,7 @@ from hetpose.apis.loading import PoseModel
 from hetpose.apis.recalibration import Recalibration, weights_fingerprint
 from hetpose.errors import UserError
 from hetpose.paths import data_root
-from hetpose.visualization.geometry import coverage_radius, joint_blocks
+from hetpose.visualization.geometry import joint_blocks
 
 BOXES = [[10, 5, 60, 50, 0.5], [-25, -10, 50, 90]]  # the second reaches out of the image
 
@@ -173,7 +174,7 @@ def test_pictures_and_numbers_agree_in_pixels(model: PoseModel, tmp_path: Path) 
         radius = np.sqrt(np.einsum('nki,kij,nkj->nk', offset, inverse, offset))
         size = np.sqrt(np.linalg.eigvalsh(np.array(person['covariance'])[2:])).min()
         near_mean = np.linalg.norm(offset, axis=-1) < 6  # the joint's dot
-        on_line = np.abs(radius - coverage_radius(coverage)) < 2 / size
+        on_line = np.abs(radius - np.sqrt(chi2(2).ppf(coverage))) < 2 / size
         assert (near_mean | on_line).any(-1).mean() > 0.98
         assert on_line.any(0).all()
 
@@ -311,6 +312,8 @@ def test_a_calibration_of_another_model_is_refused(model: PoseModel, tmp_path: P
     path.write_text('{}')
     with pytest.raises(UserError, match='not a calibration file'):
         HetPoseInferencer(model, calibration=path)
+    with pytest.raises(UserError, match='fitted in mm; poses are in pixels'):
+        HetPoseInferencer(model, calibration=Recalibration((1.0,), (0.0,), 8, 1, 0, 0, units='mm'))
 
 
 def test_an_input_is_never_overwritten(inferencer: HetPoseInferencer, tmp_path: Path) -> None:
