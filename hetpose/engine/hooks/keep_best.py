@@ -13,6 +13,8 @@ from mmpose.registry import HOOKS
 from torch import Tensor
 
 from hetpose.engine.hooks.objective_switch import find_switchable
+from hetpose.engine.hooks.refresh_anchor import residual_covariance
+from hetpose.models.covariance import ConstantCovariance
 from hetpose.ops.gaussian import negative_log_likelihood
 from hetpose.ops.spd import NotPositiveDefiniteError
 
@@ -30,7 +32,8 @@ class KeepBestHook(Hook):
     Every method is treated alike. The NLL is that of the covariance beside the kept mean; when a
     better mean comes, the kept covariance is measured anew. A mean whose location depends on the
     covariance is kept together with it, by NLL. Phases before the last one are not kept: their
-    covariance is another function of the same weights. The kept weights travel in the checkpoint:
+    covariance is another function of the same weights. A constant covariance is that of the
+    training residuals of the kept mean. The kept weights travel in the checkpoint:
     a resumed run knows them, and a test uses them.
     """
 
@@ -55,7 +58,7 @@ class KeepBestHook(Hook):
         if relocates:
             self._keep_pair(mse, nll, mean, rest)
         else:
-            self._keep_parts(model, arrays, current, mse, nll)
+            self._keep_parts(runner, model, arrays, mse, nll)
         _load(model, current)
         model.train()
 
@@ -63,10 +66,20 @@ class KeepBestHook(Hook):
         if nll < self.state.get('nll', float('inf')):
             self.state = {'mse': mse, 'nll': nll, 'mean': mean, 'rest': rest}
 
-    def _keep_parts(self, model: Any, arrays: Any, current: State, mse: float, nll: float) -> None:
-        mean, rest = _divided(current)
+    def _keep_parts(self, runner, model: Any, arrays: Any, mse: float, nll: float) -> None:
+        constant = isinstance(model.covariance, ConstantCovariance)
+        better = mse < self.state.get('mse', float('inf'))
+        if constant and better:  # a constant covariance belongs to its mean
+            train = runner.train_dataloader.dataset
+            model.covariance.set_anchor(residual_covariance(model, train))
+            nll = _scores(model, arrays)[1]
+        mean, rest = _divided(_snapshot(model))
+        if constant:
+            if better:
+                self.state.update(mse=mse, mean=mean, nll=nll, rest=rest)
+            return
         compatible = self.state.get('covariance') == type(model.covariance).__name__
-        if mse < self.state.get('mse', float('inf')):
+        if better:
             self.state.update(mse=mse, mean=mean)
             if compatible:
                 _load(model, {**mean, **self.state['rest']})

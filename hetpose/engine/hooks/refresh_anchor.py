@@ -48,14 +48,14 @@ class RefreshAnchorHook(Hook):
     """Set the anchor of AnchoredCovariance and ConstantCovariance from training residuals.
 
     The residuals are those that the objective saw during the epoch, so no extra pass is needed and
-    any model with ``objective`` and ``covariance`` will do. At the end of training a constant
-    covariance of a regressor is estimated once more, with the final mean network in eval mode.
+    any model with ``objective`` and ``covariance`` will do. In the last epoch a constant
+    covariance of a regressor is estimated from the final mean network in eval mode instead.
 
     Args:
         interval: epochs between refreshes.
     """
 
-    priority = 'ABOVE_NORMAL'
+    priority = 'LOW'  # after KeepBestHook, which measures with the anchor of the epoch
 
     def __init__(self, interval: int = 1) -> None:
         if interval < 1:
@@ -75,14 +75,12 @@ class RefreshAnchorHook(Hook):
             return
         self._handle.remove()
         self._handle = None
-        covariance = self._moment.covariance()
-        if covariance is not None and self.every_n_epochs(runner, self.interval):
-            find_switchable(runner.model).covariance.set_anchor(covariance)
-
-    def after_train(self, runner) -> None:
         part = find_switchable(runner.model)
-        if isinstance(part.covariance, ConstantCovariance) and hasattr(part, 'distribution'):
+        covariance = self._moment.covariance()
+        last = runner.epoch + 1 == runner.max_epochs
+        if last and isinstance(part.covariance, ConstantCovariance) and _is_regressor(part):
             covariance = residual_covariance(part, runner.train_dataloader.dataset)
+        if covariance is not None and (last or self.every_n_epochs(runner, self.interval)):
             part.covariance.set_anchor(covariance)
 
     def _observe(self, objective: nn.Module, args: tuple, kwargs: dict, output: Tensor) -> None:
@@ -90,6 +88,10 @@ class RefreshAnchorHook(Hook):
             return
         given = self._signature.bind(objective, *args, **kwargs).arguments
         self._moment.add(given['target'] - given['mean'], given.get('mask'))
+
+
+def _is_regressor(part: Any) -> bool:
+    return hasattr(part, 'distribution')
 
 
 @torch.no_grad()

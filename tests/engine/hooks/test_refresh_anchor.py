@@ -21,6 +21,7 @@ def test_missing_targets_are_left_out_pair_by_pair() -> None:
 
 class FakeRunner:
     epoch = 0
+    max_epochs = 9
 
     def __init__(self, model) -> None:
         self.model = model

@@ -1,0 +1,91 @@
+"""Hooks of the regression studies in real runs."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from helpers_study import study
+from mmengine.hooks import Hook
+
+from hetpose.engine import launch
+from hetpose.engine.hooks import KeepBestHook
+from hetpose.engine.hooks.keep_best import _scores
+from hetpose.engine.hooks.refresh_anchor import residual_covariance
+
+
+class Watch(Hook):
+    """Record the validation scores of every epoch, and the mean's weights."""
+
+    priority = 'VERY_LOW'
+
+    def __init__(self) -> None:
+        self.scores: list[tuple[float, float]] = []
+        self.weights: list[torch.Tensor] = []
+
+    def after_train_epoch(self, runner) -> None:
+        model = runner.model.eval()
+        self.scores.append(_scores(model, runner.val_dataloader.dataset.arrays))
+        self.weights.append(next(model.mean_network.parameters()).detach().clone())
+        model.train()
+
+
+def run(config):
+    runner, watch = launch.build_runner(config), Watch()
+    runner.register_hook(watch)
+    runner.train()
+    return runner, watch
+
+
+def kept(runner) -> tuple[float, float]:
+    return _scores(runner.model.eval(), runner.val_dataloader.dataset.arrays)
+
+
+@pytest.mark.parametrize('method', ['nll', 'w2_bound', 'beta_nll'])
+def test_the_best_mean_and_no_worse_a_covariance_are_kept(tmp_path, method) -> None:
+    config = study(tmp_path, method, epochs=4)
+    config.optim_wrapper.optimizer.lr = 0.05  # so that the last epoch is not the best
+    runner, watch = run(config)
+    mse, nll = kept(runner)
+    errors = [score[0] for score in watch.scores]
+    assert mse == pytest.approx(min(errors), rel=1e-6)
+    best = watch.weights[int(np.argmin(errors))]
+    assert torch.equal(next(runner.model.mean_network.parameters()), best)
+    (hook,) = [hook for hook in runner.hooks if isinstance(hook, KeepBestHook)]
+    assert nll == pytest.approx(hook.state['nll'], rel=1e-5)
+
+
+def test_a_fixed_mean_does_not_move_and_the_covariance_starts_homoscedastic(tmp_path) -> None:
+    runner, watch = run(study(tmp_path, 'anchored', epochs=3))
+    frozen = watch.weights[3:]
+    assert len(frozen) == 3
+    assert all(torch.equal(weight, frozen[0]) for weight in frozen)
+    assert runner.model.mean_frozen
+    anchor = runner.model.covariance.anchor
+    expected = residual_covariance(runner.model, runner.train_dataloader.dataset)
+    torch.testing.assert_close(anchor @ anchor.mT, expected, atol=1e-3, rtol=1e-3)
+
+
+def test_the_constant_covariance_is_that_of_the_final_residuals(tmp_path) -> None:
+    runner, _ = run(study(tmp_path, 'homoscedastic'))
+    expected = residual_covariance(runner.model, runner.train_dataloader.dataset)
+    anchor = runner.model.covariance.anchor
+    torch.testing.assert_close(anchor @ anchor.mT, expected, atol=2e-3, rtol=1e-3)
+
+
+def test_the_trajectory_starts_before_the_first_step(tmp_path) -> None:
+    config = study(tmp_path, 'w2_bound', 'bivariate', epochs=1)
+    runner, _ = run(config)
+    record = np.load(Path(runner.work_dir) / 'trajectory.npz')
+    assert record['steps'].tolist() == [0, 2, 4, 6, 8, 10]
+    np.testing.assert_allclose(record['means'][0], 0)
+    np.testing.assert_allclose(record['covariances'][0], np.eye(2), atol=2e-3)
+    assert not np.allclose(record['means'][1], record['means'][-1])
+
+
+def test_the_cost_is_measured(tmp_path) -> None:
+    runner, _ = run(study(tmp_path, 'mse'))
+    cost = runner.message_hub.get_info('cost')
+    assert 0 < cost['milliseconds_per_step'] < 60_000
+    assert math.isfinite(cost['peak_memory_mb'])

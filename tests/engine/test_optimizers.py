@@ -1,0 +1,31 @@
+import pytest
+import torch
+from mmpose.registry import MODELS
+
+from hetpose.engine.optimizers import TwoNetworkConstructor
+
+CONFIG = dict(type='OptimWrapper', optimizer=dict(type='AdamW', lr=0.1, weight_decay=0.01))
+
+
+def test_every_parameter_is_in_one_of_two_named_groups() -> None:
+    model = MODELS.build(
+        dict(
+            type='HeteroscedasticRegressor',
+            in_dim=1,
+            out_dim=2,
+            objective=dict(type='MSEObjective'),
+        )
+    )
+    wrapper = TwoNetworkConstructor(CONFIG)(model)
+    groups = {group['name']: group for group in wrapper.optimizer.param_groups}
+    assert isinstance(wrapper.optimizer, torch.optim.AdamW)
+    assert [p.data_ptr() for p in groups['mean']['params']] == [
+        p.data_ptr() for p in model.mean_network.parameters()
+    ]
+    count = sum(len(group['params']) for group in groups.values())
+    assert count == len(list(model.parameters()))
+
+
+def test_it_says_what_it_does_not_take() -> None:
+    with pytest.raises(ValueError, match='paramwise_cfg'):
+        TwoNetworkConstructor(CONFIG, paramwise_cfg={})
