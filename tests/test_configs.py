@@ -48,14 +48,14 @@ def test_it_builds(path: Path) -> None:
     MODELS.build(config.model)
     for pipeline in pipelines({k: v for k, v in config.items() if k.endswith('dataloader')}):
         Compose(pipeline)
+    if 'visualizer' in config:  # before the hooks, one of which asks for it
+        VISUALIZERS.build({**config.visualizer, 'name': str(path)})
     for hook in [*config.get('default_hooks', {}).values(), *config.get('custom_hooks', [])]:
         HOOKS.build({k: v for k, v in hook.items() if k != 'priority'})
     for name in ('val_evaluator', 'test_evaluator'):
         evaluators = config.get(name) or []
         for evaluator in evaluators if isinstance(evaluators, list) else [evaluators]:
             METRICS.build(evaluator)
-    if 'visualizer' in config:
-        VISUALIZERS.build({**config.visualizer, 'name': str(path)})
 
 
 @every_config
