@@ -67,6 +67,8 @@ def parse_args() -> argparse.Namespace:
         parser.error('give CONFIG and CHECKPOINT, or --arrays FILE.npz')
     if args.arrays is not None and (args.config is not None or args.fit_split is not None):
         parser.error('--arrays takes no CONFIG and no --fit-split')
+    if args.limit is not None and args.limit < 1:
+        parser.error('--limit must be at least 1')
     return args
 
 
