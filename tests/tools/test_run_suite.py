@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 
 def run(root, *arguments):
     return subprocess.run(
@@ -15,17 +13,10 @@ def run(root, *arguments):
     )
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'message'),
-    [
-        (['uci', '--datasets', 'wine'], "error: unknown uci dataset 'wine'; known: abalone"),
-        (['uci', '--report', 'nowhere'], 'error: no stored units in nowhere'),
-    ],
-)
-def test_bad_input_is_one_line(root, arguments, message):
-    result = run(root, *arguments)
+def test_bad_input_is_one_line(root):
+    result = run(root, 'uci', '--datasets', 'wine')
     assert result.returncode == 2
-    assert message in result.stderr
+    assert "error: unknown uci dataset 'wine'; known: abalone" in result.stderr
     assert 'Traceback' not in result.stderr
 
 

@@ -44,9 +44,9 @@ def method_config(method: str, settings: Settings) -> Config:
             'epochs': settings.epochs,
             'warmup': settings.warm_up and not trains_mean_first,
             'train_cfg.val_interval': max(1, settings.epochs // CURVE_POINTS),
-            'default_hooks.checkpoint': {'type': 'CheckpointHook', 'interval': -1},
         }
     )
+    config.default_hooks.checkpoint = None  # a unit is either stored whole or run again
     return config
 
 
