@@ -12,6 +12,7 @@ from hetpose.models.codecs import SoftArgmaxCodec
 init_default_scope('mmpose')  # the estimator builds its preprocessor in the default scope
 
 JOINTS = 4
+DIM = 2 * JOINTS
 FLIP_INDICES = [1, 0, 2, 3]
 CODEC = dict(type='SoftArgmaxCodec', input_size=(32, 32), heatmap_size=(16, 16), sigma=1.5)
 BACKBONE = dict(

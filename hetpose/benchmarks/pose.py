@@ -20,6 +20,7 @@ from hetpose.ops.taylor import TaylorTerms, evaluating
 
 DESCRIPTION = 'ViTPose-B 256x256: steps of both phases and prediction, beside mmpose'
 JOINTS = 14
+ARCH: str | dict = 'base'
 STEP_LIMIT, PREDICT_LIMIT = 2.0, 1.05
 HEAD = dict(
     in_channels=768,
@@ -37,7 +38,7 @@ def estimator(head: dict) -> Any:
     torch.manual_seed(0)
     backbone = dict(
         type='mmpretrain.VisionTransformer',
-        arch='base',
+        arch=ARCH,
         img_size=(256, 256),
         patch_size=16,
         qkv_bias=True,
