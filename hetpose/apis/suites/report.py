@@ -17,6 +17,10 @@ from hetpose.fileio import write_json, write_text
 TITLES = {'mse': 'MSE', 'nll': 'NLL', 'tac': 'TAC', 'kl': 'KL', 'w2': 'W2²'}
 COSTS = {'time_ms': 'ms/step', 'memory_mb': 'MB'}
 WORSE = '▽'
+ANCHORED_NOTE = (
+    'anchored trains its mean and then its covariance for the given epochs each; '
+    'the other methods train both at once.'
+)
 PROTOCOL_NOTES = {
     HELDOUT: 'held-out: trained on 80%, tuned on 10%, measured on the last 10%',
     'paper': 'paper: trained and measured on the same data, as the published numbers were',
@@ -92,6 +96,8 @@ def markdown(
         '',
         _legend(suite, trials, losers),
     ]
+    if any(result.unit.method == 'anchored' for result in results):
+        lines += ['', ANCHORED_NOTE]
     for dataset in sorted(table, key=suite.datasets.index):
         lines += ['', f'## {dataset}', '']
         lines += _dataset_table(suite, dataset, table[dataset], losers.get(dataset, []))

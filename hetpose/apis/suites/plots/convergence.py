@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from hetpose.apis.suites.plan import Suite
+from hetpose.apis.suites.plan import HELDOUT, PAPER, Suite
 from hetpose.apis.suites.plots.style import (
     LABELS,
     LINES,
     METRIC_LABELS,
     grid,
+    plain_log_ticks,
     save,
     shared_legend,
     style,
@@ -23,6 +24,7 @@ from hetpose.apis.suites.store import Result
 # The axis shows what most curves do; a curve that leaves it has blown up.
 QUANTILES, MARGIN = (0.02, 0.90), 0.08
 LOGARITHMIC = {'mse', 'tac', 'kl', 'w2'}
+PARTS = {HELDOUT: 'validation data', PAPER: 'training data'}
 
 
 def draw_convergence(suite: Suite, results: Sequence[Result], folder: Path) -> list[Path]:
@@ -37,7 +39,8 @@ def draw_convergence(suite: Suite, results: Sequence[Result], folder: Path) -> l
             figure, axes = grid(1, len(metrics), 3.9 * len(metrics), 3.9)
             for ax, metric in zip(axes[0], metrics, strict=True):
                 _panel(ax, suite, chosen, metric)
-            figure.suptitle(f'{suite.name}: {dataset}', x=0.01, ha='left', weight='bold')
+            part = PARTS[chosen[0].settings.protocol]
+            figure.suptitle(f'{suite.name}: {dataset} ({part})', x=0.01, ha='left', weight='bold')
             shared_legend(figure, axes[0, 0], columns=7 if len(metrics) > 2 else 5)
             paths.append(save(figure, folder / f'convergence_{dataset}.png'))
     return paths
@@ -88,6 +91,7 @@ def _limits(ax: Axes, drawn: list[np.ndarray], logarithmic: bool) -> None:
         ax.set_yscale('log')
         ratio = max(high / low, 1.2) ** (2 * MARGIN)
         ax.set_ylim(late.min() / ratio, high * ratio)
+        plain_log_ticks(ax)
     else:
         span = max(high - low, 1e-3 * max(abs(high), 1e-6))
         ax.set_ylim(late.min() - MARGIN * span, high + 2 * MARGIN * span)

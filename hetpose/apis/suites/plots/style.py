@@ -10,6 +10,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from hetpose.fileio import atomic_path
 
@@ -57,6 +58,8 @@ METRIC_LABELS = {
     'kl': 'KL to the true distribution',
     'w2': 'squared W2 to the true distribution',
 }
+# Up to which ratio of an axis's ends its ticks are these multiples of the powers of ten.
+TICKS = ((10.0, (1, 1.5, 2, 3, 5, 7)), (300.0, (1, 2, 5)), (float('inf'), (1,)))
 RC: dict[Any, Any] = {
     'font.family': 'DejaVu Sans',
     'font.size': 9,
@@ -93,6 +96,15 @@ def grid(
     """A figure without pyplot (no global state) and its axes as a (rows, columns) array."""
     figure = Figure(figsize=(width, height))
     return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
+
+
+def plain_log_ticks(ax: Axes) -> None:
+    """Label a logarithmic axis with 0.2, 0.5, 1, 2, ... where it spans little, else decades."""
+    low, high = ax.get_ylim()
+    subs = next(s for ratio, s in TICKS if high / low < ratio)
+    ax.yaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f'{value:g}'))
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def save(figure: Figure, path: Path) -> Path:
