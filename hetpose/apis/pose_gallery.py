@@ -17,8 +17,8 @@ from hetpose.visualization.palette import joint_sides
 PANEL = 384
 ROWS, COLUMNS = 3, 4
 BAND = 44  # height of the caption
-TRUE_COLOUR = (255, 64, 160)
-DASHES = 12
+TRUE_COLOUR = (255, 0, 200)
+DASHES = 9
 COVERAGE = 0.9
 BACKGROUND = 24
 
@@ -54,7 +54,7 @@ def draw_panel(dataset: Any, index: int, instances: Any) -> np.ndarray:
     names = dataset.metainfo['keypoint_id2name']
     sides = joint_sides([names[k] for k in range(len(names))])
     links = dataset.metainfo['skeleton_links']
-    stroke = Stroke(line=1, halo=3, radius=2)
+    stroke = Stroke(line=1, halo=2, radius=2)
     # The middle of pixel i lies at (i + ½) · scale − ½ of the enlarged image.
     shift = 0.5 * scale - 0.5
     covariances = np.asarray(instances.keypoint_covariances[0]) * scale**2
@@ -79,7 +79,7 @@ def _dashed(image: np.ndarray, ring: np.ndarray) -> None:
     closed = np.vstack([ring, ring[:1]])
     cuts = np.linspace(0, len(closed) - 1, 2 * DASHES + 1).round().astype(int)
     for first, last in zip(cuts[:-1:2], cuts[1::2], strict=True):
-        draw_polyline(image, closed[first : last + 1], TRUE_COLOUR, 1)
+        draw_polyline(image, closed[first : last + 1], TRUE_COLOUR, 2)
 
 
 def caption(width: int) -> np.ndarray:
