@@ -50,6 +50,7 @@ def resolve(config: Config) -> Config:
     config.randomness = dict(seed=config.trial)
     in_dim, out_dim = build_source(source).dims
     config.model.update(in_dim=in_dim, out_dim=out_dim, seed=config.trial)
+    check_phases([first, *later], out_dim)
     config.model.update(_floored(first, config.floor))
     config.train_cfg.max_epochs = _at(length, config.epochs)
     hooks = [hook for hook in config.custom_hooks if _wanted(hook, config.protocol)]
@@ -74,6 +75,23 @@ def phases(method: dict[str, Any], warmup: bool) -> tuple[dict, list[dict], floa
     ]
     start = dict(first, at=WARMUP_FRACTION)
     return {'objective': MEAN_ONLY, 'covariance': None}, [start, *squeezed], length
+
+
+def check_phases(every: list[dict], out_dim: int) -> None:
+    """Refuse at once a phase that would fail when its epoch comes."""
+    for number, phase in enumerate(every):
+        objective = MODELS.build(phase['objective'])
+        covariance = phase.get('covariance')
+        parameterisation = None if covariance is None else MODELS.build(covariance)
+        try:
+            objective.check(parameterisation, out_dim)
+        except ValueError as error:
+            raise UserError(f'method: {error}') from error
+        if number and parameterisation is not None and parameterisation.relocates:
+            raise UserError(
+                f'method: {type(parameterisation).__name__} gives the mean network another meaning, '
+                'so nothing can be trained before it (no warmup)'
+            )
 
 
 def phase_hooks(later: list[dict], config: Config) -> list[dict]:

@@ -126,3 +126,13 @@ def test_synthetic_studies_know_the_truth(tmp_path, suite, method, options) -> N
     metrics = trained(study(tmp_path, method, suite, **options))
     assert metrics['kl'] > 0
     assert metrics['w2'] > 0
+
+
+def test_phases_that_cannot_work_are_refused_at_once(tmp_path) -> None:
+    config = study(tmp_path, 'natural', 'univariate', warmup=True, source=dict(count=400))
+    with pytest.raises(UserError, match='no warmup'):
+        resolve(config)
+    config = study(tmp_path, 'beta_nll')
+    config.method.covariance.type = 'FactorCovariance'
+    with pytest.raises(UserError, match='diagonal covariance only'):
+        resolve(config)
