@@ -89,7 +89,7 @@ def check_phases(every: list[dict], out_dim: int) -> None:
             raise UserError(f'method: {error}') from error
         if number and parameterisation is not None and parameterisation.relocates:
             raise UserError(
-                f'method: {type(parameterisation).__name__} gives the mean network another meaning, '
+                f'method: {type(parameterisation).__name__} gives the mean another meaning, '
                 'so nothing can be trained before it (no warmup)'
             )
 
