@@ -254,8 +254,10 @@ def check_checkpoint(model: torch.nn.Module, path: str | Path, whole: bool) -> N
     weights = content.get('state_dict', content) if isinstance(content, dict) else {}
     weights = {name.removeprefix('module.'): value for name, value in weights.items()}
     wanted = getattr(model, 'module', model).state_dict()
-    # An anchor that is not yet set, and the name of a parameterisation, take any length.
-    fixed = [n for n in wanted if wanted[n].numel() and not n.endswith('_extra_state')]
+    # An anchor that is not yet set, and the name of a parameterisation, take any length; a ViT
+    # resamples the positions of images of another size.
+    elastic = ('_extra_state', 'pos_embed')
+    fixed = [n for n in wanted if wanted[n].numel() and not n.endswith(elastic)]
     reshaped = [n for n in fixed if n in weights and weights[n].shape != wanted[n].shape]
     missing = [n for n in wanted if n not in weights]
     if reshaped:
