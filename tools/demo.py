@@ -1,8 +1,8 @@
 """Learn correlated keypoint uncertainty on rendered figures, from nothing, in minutes.
 
 Pseudo-labels, training with the Wasserstein bound, the switch to the likelihood with a
-Taylor-induced covariance, a test against the known label noise, a gallery of 90% ellipses. Needs no
-download.
+Taylor-induced covariance, a test against the known label noise, a gallery of 90% ellipses. Needs
+no download.
 
 python tools/demo.py
 python tools/demo.py --config configs/pose/td-hybrid_vit-96x4_1xb32-24e_synthetic-128x128.py \\
