@@ -240,8 +240,9 @@ def check_checkpoint(model: torch.nn.Module, path: str | Path, whole: bool) -> N
     Args:
         model: The model, wrapped or not.
         path: The checkpoint file; an address (with ``://``) is left to mmengine.
-        whole: Whether every weight of the model must be there, as for a test; else those that are
-            there must fit in shape, and at least one must, as for fine-tuning.
+        whole: Whether every weight of the model must be there, as for a test. To start another
+            training, it is enough that most of the checkpoint's weights fit: a head for other
+            joints starts anew.
     """
     if '://' in str(path):
         return
@@ -260,13 +261,14 @@ def check_checkpoint(model: torch.nn.Module, path: str | Path, whole: bool) -> N
     fixed = [n for n in wanted if wanted[n].numel() and not n.endswith(elastic)]
     reshaped = [n for n in fixed if n in weights and weights[n].shape != wanted[n].shape]
     missing = [n for n in wanted if n not in weights]
-    if reshaped:
+    fitting = len(wanted) - len(missing) - len(reshaped)
+    if reshaped and (whole or fitting < len(reshaped)):
         name = reshaped[0]
         raise UserError(
             f'checkpoint {path} does not fit: {name} is {tuple(weights[name].shape)} there and '
             f'{tuple(wanted[name].shape)} in the model ({len(reshaped)} such weights)'
         )
-    if len(missing) == len(wanted) or (whole and missing):
+    if not fitting or (whole and missing):
         raise UserError(
             f'checkpoint {path} does not fit: it lacks {len(missing)} of {len(wanted)} weights of '
             f'the model, first {missing[0]}'

@@ -104,7 +104,14 @@ class TestCheckpoint:
 
     def test_another_shape_is_named(self, tmp_path: Path, model: torch.nn.Module) -> None:
         state = {**model.state_dict(), '1.weight': torch.zeros(2, 3)}
+        path = self.save(tmp_path, state)
         with pytest.raises(UserError, match=r'1\.weight is \(2, 3\) there and \(1, 3\)'):
+            launch.check_checkpoint(model, path, whole=True)
+        launch.check_checkpoint(model, path, whole=False)  # a new head on the old trunk
+
+    def test_another_network_is_no_start(self, tmp_path: Path, model: torch.nn.Module) -> None:
+        state = {name: torch.zeros(7) for name in model.state_dict()}
+        with pytest.raises(UserError, match='4 such weights'):
             launch.check_checkpoint(model, self.save(tmp_path, state), whole=False)
 
     def test_a_part_is_enough_for_fine_tuning_only(

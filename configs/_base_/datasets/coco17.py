@@ -1,5 +1,5 @@
-# COCO's 17 joints through mmpose's own data set; any COCO-format set fits in its place. (Not called
-# coco.py: mmpose would take that for its metainfo file.)
+# COCO's 17 joints through mmpose's own data set; any set in its format fits in its place. (Not
+# called coco.py: mmpose would take that for its metainfo file.)
 dataset_type = 'CocoDataset'
 data_mode = 'topdown'
 data_root = '{{$HETPOSE_DATA:data}}/coco/'

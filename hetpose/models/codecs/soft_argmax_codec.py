@@ -24,8 +24,8 @@ class SoftArgmaxCodec(BaseKeypointCodec):
         true_factor_label (1, 2K, 2K), a factor of the true Σ.
 
     A joint that is not annotated or lies outside the heatmap has weight 0, label 0 and zero rows
-    in both factors. A soft-argmax cannot leave the map; a joint out there would teach the
-    covariance of the border only.
+    in the true factor; objectives leave out its rows of the root. A soft-argmax cannot leave the
+    map; a joint out there would teach the covariance of the border only.
 
     Args:
         input_size: network input (w, h).
@@ -109,8 +109,11 @@ class SoftArgmaxCodec(BaseKeypointCodec):
             keypoint_weights=present.astype(np.float32),
         )
         if transformed_pseudo_factor is not None:
+            # Rows of the root of all joints are a factor of those present; the root of the rows
+            # present would be another matrix, which no rows of a predicted root can equal.
+            known = np.isfinite(transformed_pseudo_factor).all(-1)[:, ::2]
             encoded['pseudo_root'] = symmetric_root_of(
-                self._factor(transformed_pseudo_factor, present)
+                self._factor(transformed_pseudo_factor, known)
             )
         if transformed_true_factor is not None:
             encoded['true_factor_label'] = self._factor(transformed_true_factor, present)
