@@ -111,9 +111,8 @@ class SoftArgmaxCodec(BaseKeypointCodec):
         if transformed_pseudo_factor is not None:
             # Rows of the root of all joints are a factor of those present; the root of the rows
             # present would be another matrix, which no rows of a predicted root can equal.
-            known = np.isfinite(transformed_pseudo_factor).all(-1)[:, ::2]
             encoded['pseudo_root'] = symmetric_root_of(
-                self._factor(transformed_pseudo_factor, known)
+                self._factor(transformed_pseudo_factor, np.ones_like(present))
             )
         if transformed_true_factor is not None:
             encoded['true_factor_label'] = self._factor(transformed_true_factor, present)
@@ -132,13 +131,13 @@ class SoftArgmaxCodec(BaseKeypointCodec):
         return (y[:, :, None] * x[:, None, :]).astype(np.float32)
 
     def _factor(self, factor: np.ndarray, present: np.ndarray) -> np.ndarray:
-        """Factor (1, 2K, m) in heatmap units, with rows of 0 for missing joints."""
+        """Factor (1, 2K, m) in heatmap units, with rows of 0 where it is missing or unknown."""
         joints = present.shape[-1]
         if factor.ndim != 3 or factor.shape[-2] != 2 * joints:
             raise ValueError(
                 f'a factor for {joints} joints has shape (1, {2 * joints}, m), got {factor.shape}'
             )
-        rows = np.repeat(present[0], 2)[None, :, None]
+        rows = np.repeat(present[0], 2)[None, :, None] & np.isfinite(factor).all(-1, keepdims=True)
         scaled = factor / np.tile(self.scale_factor, joints)[None, :, None]
         return np.where(rows, scaled, 0.0).astype(np.float32)
 

@@ -3,7 +3,6 @@ import pytest
 from mmpose.datasets.transforms import GenerateTarget, PackPoseInputs, TopdownAffine
 
 from hetpose.models.codecs import SoftArgmaxCodec
-from hetpose.models.codecs.soft_argmax_codec import symmetric_root_of
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.uniform(20, 235, (1, 5, 2)).astype(np.float32)
