@@ -71,4 +71,4 @@ custom_hooks = [
     dict(type='SyncBuffersHook'),
     dict(type='CostHook'),
 ]
-log_level = 'WARNING'
+log_level = 'INFO'

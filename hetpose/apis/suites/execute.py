@@ -47,6 +47,7 @@ def method_config(method: str, settings: Settings) -> Config:
         }
     )
     config.default_hooks.checkpoint = None  # a unit is either stored whole or run again
+    config.log_level = 'WARNING'  # many units share a terminal
     return config
 
 
