@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+SHORTEST_TURN = 5e-3  # seconds
 _STATUS = Path('/proc/self/status')
 _CLEAR_REFS = Path('/proc/self/clear_refs')
 
@@ -44,26 +45,32 @@ class Row:
         return asdict(self)
 
 
-def seconds(function: Callable[[], Any]) -> float:
-    """Wall-clock seconds of one call."""
+def seconds(function: Callable[[], Any], calls: int = 1) -> float:
+    """Wall-clock seconds of one call, the mean of ``calls`` in a row."""
     start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
+    for _ in range(calls):
+        function()
+    return (time.perf_counter() - start) / calls
 
 
 def interleave(
     sides: dict[str, Callable[[], Any]], repeats: int, warm_up: int = 1
 ) -> dict[str, float]:
-    """Median seconds of every side, called in turn: a slow spell of the machine meets them all."""
+    """Median seconds of every side, called in turn: a slow spell of the machine meets them all.
+
+    A turn of a short call is several calls, so that it does not measure the caches that the other
+    side left behind.
+    """
     if repeats < 1:
         raise ValueError(f'repeats must be at least 1, got {repeats}')
+    calls = dict.fromkeys(sides, 1)
     for _ in range(warm_up):
-        for function in sides.values():
-            function()
+        for name, function in sides.items():
+            calls[name] = max(1, round(SHORTEST_TURN / seconds(function)))
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(repeats):
         for name, function in sides.items():
-            times[name].append(seconds(function))
+            times[name].append(seconds(function, calls[name]))
     return {name: statistics.median(values) for name, values in times.items()}
 
 

@@ -37,6 +37,7 @@ def study(folder: Path, epochs: int) -> Config:
         write_text(table, '\n'.join(lines) + '\n')
     config.merge_from_dict({'dataset': str(table), 'epochs': epochs})
     config.work_dir = str(folder / 'work')
+    config.log_level = 'WARNING'
     return config
 
 

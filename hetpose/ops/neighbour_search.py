@@ -20,6 +20,8 @@ TREE_DIMENSIONS = 6
 TREE_LEAF = 32
 # A block of distances larger than this gains nothing.
 BLOCK_BYTES = 2**27
+# Rows of a block of products: enough for the product, few enough to be selected from in cache.
+PRODUCT_ROWS = 64
 # |a|² + |b|² − 2ab below this part of |a|² + |b|² has lost its digits and is taken from a − b.
 CANCELLATION = 1e-8
 
@@ -108,7 +110,8 @@ def neighbour_blocks(
     n, r = x.shape
     tree = 0 < r <= TREE_DIMENSIONS
     needed = 64 * k + row_bytes + (0 if tree else 16 * n)
-    size = int(min(max(min(memory_limit // 2, BLOCK_BYTES) // needed, 1), n))
+    rows = max(min(memory_limit // 2, BLOCK_BYTES) // needed, 1)
+    size = int(min(rows, n if tree else PRODUCT_ROWS))
     search = _tree_blocks if tree else _product_blocks
     x = x.double() - x.double().mean(0)  # far from the origin the products would cancel
     with tqdm(total=n, disable=not progress, desc='neighbours', unit='row') as bar:

@@ -66,19 +66,19 @@ def test_onnx_equals_torch_for_any_batch(model: PoseModel, tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    'name',
+    'covariance',
     [
-        'CholeskyCovariance',
-        'RootCovariance',
-        'DiagonalCovariance',
-        'AnchoredCovariance',
-        'TaylorInducedCovariance',
+        dict(type='CholeskyCovariance'),
+        dict(type='RootCovariance'),
+        dict(type='DiagonalCovariance'),
+        dict(type='AnchoredCovariance'),
+        dict(type='TaylorInducedCovariance', order='gradient'),
     ],
+    ids=lambda covariance: covariance['type'],
 )
-def test_other_parameterisations(tmp_path: Path, name: str) -> None:
-    assert (
-        export_onnx(tiny_model(tmp_path, covariance=dict(type=name)), tmp_path / 'x.onnx') < 1e-4
-    )
+def test_other_parameterisations(tmp_path: Path, covariance: dict) -> None:
+    model = tiny_model(tmp_path, covariance=covariance)
+    assert export_onnx(model, tmp_path / 'x.onnx') < 1e-4
 
 
 @pytest.mark.parametrize(

@@ -25,11 +25,28 @@ def test_ratio_says_how_many_times_faster_ours_is():
     assert Comparison(ours=0.5, reference=2.0).ratio == 4
 
 
-def test_sides_are_called_in_turn():
+def test_sides_are_called_in_turn(monkeypatch):
+    monkeypatch.setattr(harness, 'SHORTEST_TURN', 0)
     calls = []
     sides = {name: lambda name=name: calls.append(name) for name in ('a', 'b')}
     harness.interleave(sides, repeats=3, warm_up=1)
     assert calls == ['a', 'b'] * 4
+
+
+def test_a_turn_of_a_short_call_is_several():
+    calls = {'short': 0, 'long': 0}
+
+    def short():
+        calls['short'] += 1
+
+    def long():
+        calls['long'] += 1
+        time.sleep(2 * harness.SHORTEST_TURN)
+
+    times = harness.interleave({'short': short, 'long': long}, repeats=2)
+    assert calls['long'] == 3
+    assert calls['short'] > 10
+    assert times['long'] > harness.SHORTEST_TURN > times['short']
 
 
 def test_medians_order_what_is_slow_and_what_is_fast():
