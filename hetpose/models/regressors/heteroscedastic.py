@@ -59,8 +59,6 @@ class HeteroscedasticRegressor(BaseModel):
         self._covariance_config: Config | None = None
         self._remember_initial_outputs()
         self._use(MODELS.build(objective), covariance)
-        if isinstance(self.covariance_network, FreeVector) and self.covariance is not None:
-            self._start_at_identity(self.covariance_network, self.covariance)
 
     def switch(self, objective: Config | None = None, covariance: Config | None = None) -> None:
         """Go on with another objective and/or parameterisation; None leaves one as it is."""
@@ -186,6 +184,9 @@ class HeteroscedasticRegressor(BaseModel):
         self._covariance_config = covariance
         if parameterisation is not None:
             parameterisation.to(next(self.parameters()).device)
+            if previous is None and isinstance(self.covariance_network, FreeVector):
+                # Nothing has trained the vector yet, and at A = 0 the gradient of A Aᵀ is 0.
+                self._start_at_identity(self.covariance_network, parameterisation)
 
     @torch.no_grad()
     def _remember_initial_outputs(self) -> None:
