@@ -26,6 +26,11 @@ install: .venv/installed ## install hetpose and all it needs in .venv
 	$(BIN)/python -m hetpose doctor
 	touch $@
 
+# A torch that is named is installed, whatever was there before.
+ifneq ($(TORCH),)
+.PHONY: .venv/installed
+endif
+
 demo: install ## pseudo-labels, training with the switch, evaluation and a picture, on generated images
 	$(BIN)/python tools/demo.py
 

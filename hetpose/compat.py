@@ -8,6 +8,7 @@ mmcv, an older albumentations).
 from __future__ import annotations
 
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import os
 import sys
@@ -26,8 +27,8 @@ def patch_torchvision() -> None:
     """Declare torchvision's ``nms`` operators where its compiled library does not load.
 
     Defect: the x86-64 wheel of torchvision is a CUDA build; beside a CPU torch its library is
-        skipped, and its Python part then stops at ``operator torchvision::nms does not exist``.
-        Calling a compiled operator still raises torchvision's own error.
+    skipped, and its Python part then stops at ``operator torchvision::nms does not exist``.
+    Calling a compiled operator still raises torchvision's own error.
     """
     import torch
 
@@ -53,8 +54,8 @@ def patch_mmcv_ops() -> None:
     """Put a placeholder where mmcv's compiled operators are missing.
 
     Defect: mmpose 1.3.2 imports ``mmcv.ops`` for ED-Pose whether it is used or not, and mmcv-lite
-        has no ``mmcv._ext``. The placeholder's functions raise when they are called; top-down pose
-        calls none of them.
+    has no ``mmcv._ext``. The placeholder's functions raise when they are called; top-down pose
+    calls none of them.
     """
     if 'mmcv._ext' in sys.modules or importlib.util.find_spec('mmcv._ext') is not None:
         return
@@ -95,8 +96,8 @@ def patch_checkpoint_loading() -> None:
     """Let ``torch.load(weights_only=True)`` read mmengine's checkpoints.
 
     Defect: torch >= 2.6 loads weights only by default, and mmengine's checkpoints carry a message
-        hub of HistoryBuffer objects and numpy scalars. Exactly these types are allowed; pickled
-        code stays refused.
+    hub of HistoryBuffer objects and numpy scalars. Exactly these types are allowed; pickled
+    code stays refused.
     """
     import torch
 
@@ -146,13 +147,21 @@ def patch_file_backend() -> None:
     register_backend('local', AtomicLocalBackend, prefixes='', force=True)
 
 
+def _major_version(package: str) -> int:
+    """The first number of an installed version, 0 if it is not installed."""
+    try:
+        return int(importlib.metadata.version(package).partition('.')[0])
+    except importlib.metadata.PackageNotFoundError:
+        return 0
+
+
 def patch_mmpretrain() -> None:
     """Leave mmpretrain's multimodal models out.
 
     Defect: mmpretrain 1.2.0 imports them when transformers is installed, and they do not import
-        beside transformers 5.
+    beside transformers 5.
     """
-    if importlib.util.find_spec('mmpretrain') is None:
+    if importlib.util.find_spec('mmpretrain') is None or _major_version('transformers') < 5:
         return
     import mmpretrain.utils.dependency as dependency
 
@@ -163,8 +172,8 @@ def patch_albumentations() -> None:
     """Give mmpose the albumentations module that it reads, and keep the import off the network.
 
     Defect: mmpose 1.3.2's Albumentation transform reads
-        ``albumentations.augmentations.transforms``, which albumentations 2.0.7 moved;
-        albumentations asks the network for a newer version of itself at import.
+    ``albumentations.augmentations.transforms``, which albumentations 2.0.7 moved;
+    albumentations asks the network for a newer version of itself at import.
     """
     os.environ.setdefault('NO_ALBUMENTATIONS_UPDATE', '1')
     try:

@@ -1,6 +1,7 @@
 """The shims do what they say, and no more."""
 
 import importlib
+import importlib.metadata
 import pickle
 import sys
 import types
@@ -86,6 +87,18 @@ def test_mmpose_finds_the_albumentations_module_that_it_reads() -> None:
     assert hasattr(augmentations.transforms, 'GaussNoise') or hasattr(
         augmentations.transforms, 'ToGray'
     )
+
+
+@pytest.mark.parametrize(('version', 'silenced'), [('5.1.0', True), ('4.50.0', False)])
+def test_multimodal_models_are_left_out_beside_transformers_5_only(
+    monkeypatch: pytest.MonkeyPatch, version: str, silenced: bool
+) -> None:
+    import mmpretrain.utils.dependency as dependency
+
+    monkeypatch.setattr(dependency, 'WITH_MULTIMODAL', True)
+    monkeypatch.setattr(importlib.metadata, 'version', lambda name: version)
+    compat.patch_mmpretrain()
+    assert dependency.WITH_MULTIMODAL is not silenced
 
 
 def test_only_known_deprecations_are_silenced() -> None:

@@ -16,7 +16,7 @@ import torch
 from mmengine.config import Config, ConfigDict
 from mmengine.dist import is_distributed
 from mmengine.registry import RUNNERS, Registry, init_default_scope
-from mmengine.runner import Runner
+from mmengine.runner import EpochBasedTrainLoop, Runner
 from mmpose.registry import (
     DATA_SAMPLERS,
     DATASETS,
@@ -31,6 +31,7 @@ from mmpose.registry import (
     TRANSFORMS,
     VISUALIZERS,
 )
+from torch.utils.data import DataLoader
 
 from hetpose.errors import UserError
 
@@ -54,6 +55,13 @@ _RUNNER_KEYS = frozenset(inspect.signature(Runner.__init__).parameters) - {'self
 # Read from the config by mmengine's Runner or by mmpose's tools, beside the arguments of the
 # Runner.
 _EXTRA_KEYS = frozenset({'model_wrapper_cfg', 'sync_bn', 'find_unused_parameters', 'runner_type'})
+# Arguments of what the Runner builds from dicts without a type.
+_LOADER_KEYS = set(inspect.signature(DataLoader.__init__).parameters) - {'self'}
+_UNTYPED = {
+    'train_cfg': set(inspect.signature(EpochBasedTrainLoop.__init__).parameters) - {'self'},
+    'model.test_cfg': {'flip_test', 'flip_mode', 'output_heatmaps', 'output_keypoint_indices'},
+    **{f'{name}_dataloader': _LOADER_KEYS for name in ('train', 'val', 'test')},
+}
 
 
 def load_config(path: str | Path, options: dict[str, Any] | None = None) -> Config:
@@ -67,12 +75,15 @@ def load_config(path: str | Path, options: dict[str, Any] | None = None) -> Conf
         config = Config.fromfile(str(path))
     except FileNotFoundError as error:
         raise UserError(f'config {path}: {_one_line(error)}') from error
-    except (SyntaxError, NameError, TypeError, AttributeError, ImportError) as error:
+    except Exception as error:  # a config is a program: it may raise anything
         raise UserError(f'config {path} cannot be read: {_one_line(error)}') from error
     init_default_scope(config.get('default_scope', 'mmpose'))
     for key in options or {}:
         _check_option(config, key)
-    config.merge_from_dict(options or {})
+    try:
+        config.merge_from_dict(options or {})
+    except (TypeError, KeyError, ValueError) as error:
+        raise UserError(f'--cfg-options: {_one_line(error)}') from error
     try:
         check_config(config._cfg_dict)
     except UserError as error:
@@ -92,9 +103,8 @@ def _check_option(config: Config, option: str) -> None:
                 )
             node = node[int(part)]
         elif isinstance(node, dict):
-            known = set(node) | (
-                _RUNNER_KEYS | _EXTRA_KEYS if depth == 0 else _arguments(node) or set()
-            )
+            known = set(node) | (_RUNNER_KEYS | _EXTRA_KEYS if depth == 0 else set())
+            known |= (_arguments(node) or set()) | _UNTYPED.get('.'.join(parts[:depth]), set())
             if part not in known:
                 raise UserError(
                     f'--cfg-options {option}: unknown key {part!r}{_hint(part, known)}'
@@ -216,9 +226,9 @@ def build_runner(config: Config) -> Runner:
         if 'runner_type' in config:
             return RUNNERS.build(config)
         return Runner.from_cfg(config)
-    except (FileNotFoundError, NotADirectoryError) as error:
+    except OSError as error:
         raise UserError(_one_line(error)) from error
-    except (KeyError, TypeError, ImportError) as error:
+    except (KeyError, TypeError, ValueError, ImportError, AssertionError) as error:
         raise UserError(f'config {config.filename}: {_one_line(error)}') from error
 
 
@@ -230,7 +240,8 @@ def build_dataloaders(runner: Runner, *names: str) -> None:
             continue
         try:
             setattr(runner, f'_{name}_dataloader', runner.build_dataloader(loader))
-        except (FileNotFoundError, NotADirectoryError) as error:
+        except (OSError, KeyError, TypeError, ValueError, AssertionError) as error:
+            # mmpose's COCO classes assert that the annotation file exists.
             raise UserError(f'{name} data: {_one_line(error)}') from error
 
 

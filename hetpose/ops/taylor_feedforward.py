@@ -22,7 +22,7 @@ from hetpose.ops.feedforward import Residual
 from hetpose.ops.pointwise import Pointwise, compose, pointwise, with_skip
 
 # The products of pairs of columns are formed in a buffer that stays in cache while it is used.
-PAIR_BUFFER_BYTES = 2**24
+PAIR_BUFFER_BYTES = 2**22
 # Below this, few large kernels beat many small ones.
 GATHER_BYTES = 2**20
 
