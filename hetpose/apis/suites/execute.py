@@ -14,6 +14,7 @@ import torch
 from mmengine.config import Config
 from mmengine.hooks import Hook
 from mmengine.runner import Runner
+from mmpose.registry import MODELS
 
 from hetpose.apis.suites.plan import Settings, Unit
 from hetpose.apis.suites.store import DIVERGED, Result
@@ -38,11 +39,14 @@ def method_config(method: str, settings: Settings) -> Config:
     config = load_config(folder / f'{method}.py')
     # Methods that train their mean alone to begin with have their warm-up built in.
     trains_mean_first = config.method.objective.type == 'MSEObjective'
+    covariance = config.method.get('covariance')
+    # Without its covariance such a mean is another function: there is nothing to warm up.
+    relocates = covariance is not None and MODELS.get(covariance.type).relocates
     config.merge_from_dict(
         {
             'protocol': settings.protocol,
             'epochs': settings.epochs,
-            'warmup': settings.warm_up and not trains_mean_first,
+            'warmup': settings.warm_up and not (trains_mean_first or relocates),
             'train_cfg.val_interval': max(1, settings.epochs // CURVE_POINTS),
         }
     )

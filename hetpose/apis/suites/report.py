@@ -21,6 +21,7 @@ ANCHORED_NOTE = (
     'anchored trains its mean and then its covariance for the given epochs each; '
     'the other methods train both at once.'
 )
+NATURAL_NOTE = 'natural has no mean without its covariance and trains both from the start.'
 PROTOCOL_NOTES = {
     HELDOUT: 'held-out: trained on 80%, tuned on 10%, measured on the last 10%',
     'paper': 'paper: trained and measured on the same data, as the published numbers were',
@@ -98,6 +99,8 @@ def markdown(
     ]
     if any(result.unit.method == 'anchored' for result in results):
         lines += ['', ANCHORED_NOTE]
+    if settings.warm_up and any(result.unit.method == 'natural' for result in results):
+        lines += ['', NATURAL_NOTE]
     for dataset in sorted(table, key=suite.datasets.index):
         lines += ['', f'## {dataset}', '']
         lines += _dataset_table(suite, dataset, table[dataset], losers.get(dataset, []))

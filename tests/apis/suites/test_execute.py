@@ -10,6 +10,7 @@ from hetpose.apis.suites import execute, rebuild_reports, run_suite
 from hetpose.apis.suites.execute import config_digest, method_config, run_unit, unit_config
 from hetpose.apis.suites.plan import METHODS, SUITES, Settings, Unit
 from hetpose.apis.suites.store import load_all
+from hetpose.engine.experiment import resolve
 from hetpose.engine.launch import build_runner
 from hetpose.errors import UserError
 
@@ -117,6 +118,17 @@ def test_every_method_has_a_config(suite):
     settings = Settings(suite.name, suite.protocols[0], 1, warm_up=True)
     for method in suite.methods:
         assert method_config(method, settings).epochs == 1
+
+
+@pytest.mark.parametrize('method', SUITES['univariate'].methods)
+def test_a_warm_up_leaves_out_the_methods_that_cannot_have_one(method, tmp_path):
+    settings = Settings('univariate', SUITES['univariate'].protocols[0], 2, warm_up=True)
+    dataset = SUITES['univariate'].datasets[0]
+    config = resolve(unit_config(Unit(dataset, method, 0), settings, tmp_path, None))
+    if method == 'natural':
+        assert config.model.covariance.type == 'NaturalCovariance'
+    else:
+        assert config.model.objective.type == 'MSEObjective'
 
 
 def test_two_jobs_give_the_numbers_of_one(tmp_path, data, capsys):

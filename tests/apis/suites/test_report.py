@@ -88,3 +88,15 @@ def test_ellipse_still_and_animation(tmp_path):
         first = np.asarray(animation.convert('RGB'))
         animation.seek(29)
         assert (np.asarray(animation.convert('RGB')) != first).any()
+
+
+def test_a_method_without_warm_up_is_named(tmp_path):
+    for warm_up in (False, True):
+        folder = tmp_path / str(warm_up)
+        for method in ('nll', 'natural'):
+            result = Result(
+                Unit('growing', method, 0), Settings('univariate', 'heldout', 2, warm_up), 'x'
+            )
+            result.metrics = {'mse': 1.0, 'nll': 1.0}
+            save(folder, result)
+        assert ('natural has no mean without its covariance' in build_report(folder)) == warm_up
