@@ -6,9 +6,11 @@ Axes: B batch, d targets, m entries of z.
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 import torch
+from mmengine.logging import print_log
 from mmpose.registry import MODELS
 from torch import Tensor, nn
 
@@ -86,8 +88,16 @@ class CovarianceBranch(nn.Module):
         )
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Go to the parameterisation of a checkpoint."""
-        self.switch(json.loads(bytes(state.tolist()).decode()))
+        """Go to the parameterisation of a checkpoint; of the same one keep the own settings."""
+        stored = json.loads(bytes(state.tolist()).decode())
+        if _meaning(stored) == _meaning(self.config):
+            return
+        print_log(
+            f'the checkpoint holds the weights of {stored}: it replaces {self.config}',
+            logger='current',
+            level=logging.WARNING,
+        )
+        self.switch(stored)
 
     def _load_from_state_dict(self, state_dict: dict, prefix: str, *args: Any) -> None:
         # Before the children are read: their buffers belong to the checkpoint's parameterisation.
@@ -95,3 +105,8 @@ class CovarianceBranch(nn.Module):
         if state is not None:
             self.set_extra_state(state)
         super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def _meaning(covariance: Config) -> tuple[str, str | None]:
+    """What decides how the network's outputs are read; floors do not."""
+    return covariance['type'], MODELS.build(covariance).taylor_order
