@@ -19,6 +19,7 @@ from hetpose.apis.calibrate import Predictions
 from hetpose.apis.recalibration import weights_fingerprint
 from hetpose.engine import launch
 from hetpose.engine.experiment import resolve
+from hetpose.engine.hooks.keep_best import kept_weights
 from hetpose.engine.phases import enter_phase
 from hetpose.errors import UserError
 from hetpose.evaluation.metrics.calibration import read_gaussians
@@ -33,24 +34,33 @@ def load_config(path: str | Path, options: dict[str, Any] | None = None) -> Conf
 
 
 def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> torch.nn.Module:
-    """The model of a config with the weights of a checkpoint, in evaluation mode."""
+    """The model of a config with the weights of a checkpoint, in evaluation mode.
+
+    Weights that KeepBestHook kept go before those of the last epoch, as in a test.
+    """
     init_default_scope(config.get('default_scope', 'mmpose'))
     settings = copy.deepcopy(config.model)
     if 'backbone' in settings:
         settings.backbone.init_cfg = None  # the checkpoint holds these weights
     model = MODELS.build(settings)
-    if Path(checkpoint).is_file():
-        enter_phase(model, config, {'meta': _meta(checkpoint)})
+    content = _content(checkpoint)
+    enter_phase(model, config, content)
     launch.check_checkpoint(model, checkpoint, whole=True)
     load_checkpoint(model, str(checkpoint), map_location='cpu', logger='silent')
+    if any(hook['type'] == 'KeepBestHook' for hook in config.get('custom_hooks') or []):
+        model.load_state_dict(kept_weights(content), strict=False)
     return model.to(device).eval()
 
 
-def _meta(checkpoint: str | Path) -> dict[str, Any]:
-    try:
-        return torch.load(checkpoint, map_location='cpu', weights_only=True).get('meta', {})
-    except Exception:  # torch raises many kinds; check_checkpoint says what is wrong with the file
+def _content(checkpoint: str | Path) -> dict[str, Any]:
+    """What a checkpoint file holds, or nothing: check_checkpoint says what is wrong with it."""
+    if not Path(checkpoint).is_file():
         return {}
+    try:
+        content = torch.load(checkpoint, map_location='cpu', weights_only=True)
+    except Exception:  # torch raises many kinds
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def evaluation_loader(config: Config, split: str) -> DataLoader:

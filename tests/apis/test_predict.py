@@ -89,6 +89,23 @@ def test_a_checkpoint_behind_a_switch_gets_the_covariance_it_was_trained_with(sa
     assert type(late.covariance).__name__ == 'FactorCovariance'
 
 
+def test_the_weights_that_were_kept_are_judged(saved):
+    config, folder = saved
+    content = torch.load(folder / 'epoch_2.pth', weights_only=True)
+    kept = {name: value + 1.0 for name, value in content['state_dict'].items()}
+    mean = {name: value for name, value in kept.items() if name.startswith('mean_network.')}
+    rest = {name: value for name, value in kept.items() if name not in mean}
+    content['keep_best'] = dict(mse=1.0, nll=1.0, mean=mean, rest=rest)
+    torch.save(content, folder / 'kept.pth')
+    last = load_model(config, folder / 'kept.pth')
+    config.custom_hooks.append(dict(type='KeepBestHook'))
+    best = load_model(config, folder / 'kept.pth')
+    for name, value in best.state_dict().items():
+        assert torch.equal(value, kept[name]), name
+        assert torch.equal(last.state_dict()[name], content['state_dict'][name])
+    load_model(config, folder / 'epoch_2.pth')  # nothing was kept yet
+
+
 def test_what_is_missing_is_named(saved):
     config, folder = saved
     with pytest.raises(UserError, match='checkpoint not found'):

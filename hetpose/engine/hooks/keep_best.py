@@ -103,7 +103,13 @@ class KeepBestHook(Hook):
         """Continue a run with what it kept; test a checkpoint with it."""
         self.state = checkpoint.get(STATE_KEY, {})
         if self.state and not isinstance(runner._train_loop, BaseLoop):
-            checkpoint['state_dict'].update({**self.state['mean'], **self.state['rest']})
+            checkpoint['state_dict'].update(kept_weights(checkpoint))
+
+
+def kept_weights(checkpoint: dict[str, Any]) -> State:
+    """The weights that a checkpoint keeps beside those of its epoch; {} if there are none."""
+    state = checkpoint.get(STATE_KEY) or {}
+    return {**state['mean'], **state['rest']} if state else {}
 
 
 def _snapshot(model: Any) -> State:
