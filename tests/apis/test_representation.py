@@ -73,6 +73,14 @@ def test_features_come_from_the_checkpoint(tmp_path) -> None:
         Extractor(config, tmp_path / 'absent.pth')
 
 
+def test_a_checkpoint_of_another_network_is_refused(tmp_path) -> None:
+    torch.save(dict(state_dict={'other.weight': torch.ones(2)}), tmp_path / 'other.pth')
+    (tmp_path / 'torn.pth').write_bytes(b'PK')
+    for name, message in (('other', 'does not fit'), ('torn', 'cannot be read')):
+        with pytest.raises(UserError, match=message):
+            Extractor(Config(dict(model=MODEL)), tmp_path / f'{name}.pth')
+
+
 def _crop_image(dataset, index: int) -> np.ndarray:
     from mmengine.dataset import Compose
 
