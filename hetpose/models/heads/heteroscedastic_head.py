@@ -16,6 +16,7 @@ from mmpose.models.heads import HeatmapHead
 from mmpose.registry import MODELS
 from torch import Tensor, nn
 
+from hetpose.errors import UserError
 from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.heads.bottleneck import Bottleneck
 from hetpose.models.heads.covariance_branch import CovarianceBranch
@@ -199,9 +200,9 @@ class HeteroscedasticHead(HeatmapHead):
         root = None
         if self.objective.needs_target_covariance:
             if any('pseudo_root' not in label for label in labels):
-                raise ValueError(
-                    f'{type(self.objective).__name__} needs pseudo-labels: give the dataset a '
-                    'pseudo-label file and let SoftArgmaxCodec encode it'
+                raise UserError(
+                    f'{type(self.objective).__name__} needs pseudo-labels: make a file of them '
+                    'with tools/pseudo_labels.py and name it in train_dataloader.dataset.file'
                 )
             root = torch.cat([label.pseudo_root for label in labels])
         return PoseLabels(

@@ -4,6 +4,7 @@ import torch
 from helpers_pose import BACKBONE, CODEC, FLIP_INDICES, JOINTS, estimator, head_config, sample
 from mmpose.registry import MODELS
 
+from hetpose.errors import UserError
 from hetpose.ops.soft_argmax import soft_argmax
 
 DIM = 2 * JOINTS
@@ -286,7 +287,7 @@ def test_constant_covariance_cannot_become_trainable():
 
 def test_pseudo_labels_are_asked_for():
     model = estimator(objective=dict(type='W2BoundObjective'))
-    with pytest.raises(ValueError, match='pseudo-label'):
+    with pytest.raises(UserError, match=r'pseudo_labels\.py .*train_dataloader\.dataset\.file'):
         model.loss(images(1), [sample(pseudo=False)])
 
 
