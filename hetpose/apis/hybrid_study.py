@@ -46,6 +46,7 @@ def run_study(config: Config, work_dir: str | Path, resume: bool = False) -> dic
     With ``resume`` what is there already is taken up.
     """
     work_dir = Path(work_dir)
+    switch = _switch_epoch(config)
     start = time.perf_counter()
     labels = work_dir / 'pseudo_labels.npz'
     if not (resume and labels.is_file()):
@@ -58,7 +59,6 @@ def run_study(config: Config, work_dir: str | Path, resume: bool = False) -> dic
     runner = launch.build_runner(config)
     runner.register_hook(EpochLine())
     runner.train()
-    switch = _switch_epoch(config)
     results = {
         'pseudo_labels': pseudo_label_quality(config),
         'before_switch': _test(runner, work_dir / f'epoch_{switch}.pth'),
@@ -72,9 +72,16 @@ def run_study(config: Config, work_dir: str | Path, resume: bool = False) -> dic
 
 
 def _switch_epoch(config: Config) -> int:
+    """The number of epochs before the switch; both sides of it must be trained."""
     for hook in config.custom_hooks:
         if hook.type == 'ObjectiveSwitchHook':
-            return hook.switches[0]['epoch']
+            switch, last = hook.switches[0]['epoch'], config.train_cfg.max_epochs
+            if not 0 < switch < last:
+                raise UserError(
+                    f'the switch comes at epoch {switch} of {last}: train_cfg.max_epochs must be '
+                    'larger, and the epoch of the switch at least 1'
+                )
+            return switch
     raise UserError(f'{config.filename} has no ObjectiveSwitchHook')
 
 

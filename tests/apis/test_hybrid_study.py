@@ -9,6 +9,7 @@ import pytest
 from hetpose.apis.hybrid_study import results_table, run_study
 from hetpose.apis.pose_gallery import PANEL
 from hetpose.engine import launch
+from hetpose.errors import UserError
 
 CONFIG = 'configs/pose/td-hybrid_vit-96x4_1xb32-9e_synthetic-128x128.py'
 
@@ -63,3 +64,12 @@ def test_a_longer_run_takes_up_where_it_ended(finished, root_path):
     assert (work_dir / 'epoch_3.pth').is_file()
     assert again['before_switch'] == pytest.approx(results['before_switch'], nan_ok=True)
     assert again['after_switch']['nll'] != results['after_switch']['nll']
+
+
+@pytest.mark.parametrize('switch', [0, 2])
+def test_a_switch_that_never_comes_is_refused_before_training(root_path, tmp_path, switch):
+    config = small_config(root_path)
+    config.custom_hooks[0].switches[0].epoch = switch
+    with pytest.raises(UserError, match=f'switch comes at epoch {switch} of 2'):
+        run_study(config, tmp_path)
+    assert not list(tmp_path.iterdir())
