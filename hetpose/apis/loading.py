@@ -70,7 +70,7 @@ def load_pose_model(
         config = launch.load_config(config, options)
     if 'backbone' not in config.get('model', {}):
         raise UserError(f'config {config.filename}: its model is not a pose estimator')
-    chosen = _device(device)
+    chosen = find_device(device)
     settings = config.model.copy()
     settings.backbone = {**settings.backbone, 'init_cfg': None}  # no download of other weights
     network = revert_sync_batchnorm(MODELS.build(settings))
@@ -119,7 +119,8 @@ def _first(error: Exception) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def _device(name: str | None) -> torch.device:
+def find_device(name: str | None) -> torch.device:
+    """The named device, which must be usable; None: a GPU if there is one."""
     if name is None:
         return torch.device('cuda' if torch.cuda.is_available() else 'cpu')
     try:
@@ -128,4 +129,8 @@ def _device(name: str | None) -> torch.device:
         raise UserError(f'unknown device {name!r}: use cpu, cuda or cuda:N') from error
     if device.type == 'cuda' and not torch.cuda.is_available():
         raise UserError(f'device {name!r}: torch finds no GPU here; use --device cpu')
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # another GPU's number, a foreign kind
+        raise UserError(f'device {name!r} cannot be used: {_first(error)}') from error
     return device

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from hetpose.apis.arrays import gaussian_arrays
 from hetpose.apis.calibrate import Predictions
+from hetpose.apis.loading import find_device
 from hetpose.apis.recalibration import weights_fingerprint
 from hetpose.engine import launch
 from hetpose.engine.experiment import resolve
@@ -38,6 +39,7 @@ def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> t
 
     Weights that KeepBestHook kept go before those of the last epoch, as in a test.
     """
+    chosen = find_device(device)
     init_default_scope(config.get('default_scope', 'mmpose'))
     settings = copy.deepcopy(config.model)
     if 'backbone' in settings:
@@ -49,7 +51,7 @@ def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> t
     load_checkpoint(model, str(checkpoint), map_location='cpu', logger='silent')
     if any(hook['type'] == 'KeepBestHook' for hook in config.get('custom_hooks') or []):
         model.load_state_dict(kept_weights(content), strict=False)
-    return model.to(device).eval()
+    return model.to(chosen).eval()
 
 
 def _content(checkpoint: str | Path) -> dict[str, Any]:

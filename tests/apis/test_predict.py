@@ -120,6 +120,13 @@ def test_what_is_missing_is_named(saved):
         predict_split(model, config, 'dev', progress=False)
 
 
+@pytest.mark.parametrize('name', ['gpu', 'cuda:99', 'xpu:99'])
+def test_a_device_that_is_not_there(saved, name):
+    config, folder = saved
+    with pytest.raises(UserError, match=f'device {name!r}'):
+        load_model(config, folder / 'epoch_1.pth', name)
+
+
 def test_a_study_is_filled_in(root):
     config = load_config(root / 'configs' / 'multivariate' / 'hybrid.py', {'dataset': 'd4'})
     assert config.model.out_dim == 4
