@@ -73,6 +73,8 @@ class HetPoseInferencer:
         cfg_options: dict[str, Any] | None = None,
     ) -> None:
         if isinstance(pose2d, PoseModel):
+            if pose2d_weights is not None or cfg_options:
+                raise UserError('a model that is already built takes no weights and no options')
             self.model = pose2d
         else:
             self.model = load_pose_model(pose2d, pose2d_weights, device, cfg_options)

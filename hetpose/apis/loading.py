@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,10 @@ def load_pose_model(
     """Build the model of a config, with the weights of a checkpoint (None: random weights)."""
     if isinstance(config, Config):
         init_default_scope(config.get('default_scope', 'mmpose'))
+        if options:
+            config = copy.deepcopy(config)  # the caller's stays as it is
+            config.merge_from_dict(options)
+            launch.check_config(config._cfg_dict)
     else:
         config = launch.load_config(config, options)
     if 'backbone' not in config.get('model', {}):

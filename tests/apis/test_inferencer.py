@@ -244,6 +244,12 @@ def test_a_detector_finds_the_boxes(model: PoseModel) -> None:
     np.testing.assert_allclose([person['bbox_score'] for person in found], boxes[:, 4])
 
 
+def test_a_built_model_takes_neither_weights_nor_options(model: PoseModel) -> None:
+    for extra in (dict(pose2d_weights='x.pth'), dict(cfg_options={'model.head.score_radius': 1})):
+        with pytest.raises(UserError, match='already built'):
+            HetPoseInferencer(model, **extra)
+
+
 def test_given_joints_condition_the_others(inferencer: HetPoseInferencer) -> None:
     image = noise_image()
     (plain,) = people(inferencer, image)

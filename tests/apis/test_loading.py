@@ -75,3 +75,15 @@ def test_configs_and_devices_that_do_not_fit(tmp_path: Path) -> None:
     )
     with pytest.raises(UserError, match='HeatmapHead predicts no covariance'):
         load_pose_model(plain, device='cpu')
+
+
+def test_options_reach_a_config_and_leave_the_callers_alone(tmp_path: Path) -> None:
+    path, checkpoint = write_tiny(tmp_path)
+    config = Config.fromfile(path)
+    before = config.to_dict()
+    model = load_pose_model(config, checkpoint, 'cpu', {'model.head.score_radius': 0.2})
+    assert model.score_radius == 0.2
+    assert model.name == 'tiny'
+    assert config.to_dict() == before
+    with pytest.raises(UserError, match='score_radios'):
+        load_pose_model(config, checkpoint, 'cpu', {'model.head.score_radios': 0.2})
