@@ -1,12 +1,14 @@
 """Boxes: for every image, for each, by name, or found."""
 
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers_inference import noise_image
 
-from hetpose.apis.inferencer_boxes import BoxSource, read_boxes
+from hetpose.apis.inferencer_boxes import BoxSource, mmdet_detector, read_boxes
 from hetpose.apis.inferencer_inputs import Picture
 from hetpose.errors import UserError
 
@@ -91,3 +93,15 @@ def test_files_of_boxes(tmp_path: Path) -> None:
         read_boxes(path)
     with pytest.raises(UserError, match='cannot read boxes'):
         read_boxes(tmp_path / 'absent.json')
+
+
+def test_a_detector_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(image: np.ndarray, **_: object) -> None:
+        raise RuntimeError('nms_impl: implementation for device cpu\nnot found.')
+
+    module = types.ModuleType('mmdet.apis')
+    module.DetInferencer = lambda *_, **__: fail
+    monkeypatch.setitem(sys.modules, 'mmdet', types.ModuleType('mmdet'))
+    monkeypatch.setitem(sys.modules, 'mmdet.apis', module)
+    with pytest.raises(UserError, match="detector 'rtmdet' cannot run: nms_impl.* cpu not found"):
+        BoxSource(detector=mmdet_detector('rtmdet')).find(picture())
