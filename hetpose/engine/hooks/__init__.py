@@ -1,6 +1,7 @@
 """Runner hooks."""
 
 from hetpose.engine.hooks.cost import CostHook
+from hetpose.engine.hooks.curve import CurveHook
 from hetpose.engine.hooks.freeze_mean import FreezeMeanHook
 from hetpose.engine.hooks.keep_best import KeepBestHook
 from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook
@@ -10,6 +11,7 @@ from hetpose.engine.hooks.trajectory import TrajectoryHook
 
 __all__ = [
     'CostHook',
+    'CurveHook',
     'FreezeMeanHook',
     'KeepBestHook',
     'ObjectiveSwitchHook',

@@ -34,11 +34,14 @@ class ObjectiveSwitchHook(Hook):
 
     Args:
         switches: dicts with ``epoch`` (0-based: the first epoch in the new phase) and any of
-            ``objective``, ``covariance`` (configs; left out or None = unchanged) and ``lr``.
+            ``objective``, ``covariance`` (configs; left out or None = unchanged), ``lr`` and
+            ``reset_optimizer`` (default True): Adam's moments belong to the gradients of the old
+            objective; kept, the first gradients of the new one are taken far too large a step
+            along, and then remembered for a thousand steps.
     """
 
     priority = 'VERY_HIGH'
-    allowed = {'epoch', 'objective', 'covariance', 'lr'}
+    allowed = {'epoch', 'objective', 'covariance', 'lr', 'reset_optimizer'}
 
     def __init__(self, switches: Sequence[dict[str, Any]]) -> None:
         for switch in switches:
@@ -67,14 +70,22 @@ class ObjectiveSwitchHook(Hook):
         """Advance to the phase of this epoch."""
         self._advance(runner, runner.epoch, set_lr=True)
 
+    @staticmethod
+    def _restart_optimizer(runner, switch: dict[str, Any]) -> None:
+        if switch.get('reset_optimizer', True):
+            optimizer = runner.optim_wrapper.optimizer
+            optimizer.state.clear()
+        if switch.get('lr') is not None:
+            for group in runner.optim_wrapper.param_groups:
+                group['lr'] = switch['lr']
+
     def _advance(self, runner, epoch: int, set_lr: bool) -> None:
         while self.phase < len(self.switches) and epoch >= self.switches[self.phase]['epoch']:
             switch = self.switches[self.phase]
             part = find_switchable(runner.model)
             part.switch(objective=switch.get('objective'), covariance=switch.get('covariance'))
-            if set_lr and switch.get('lr') is not None:
-                for group in runner.optim_wrapper.param_groups:
-                    group['lr'] = switch['lr']
+            if set_lr:
+                self._restart_optimizer(runner, switch)
             self.phase += 1
             runner.logger.info(f'epoch {epoch}: objective phase {self.phase}: {switch}')
         runner.message_hub.update_info(PHASE_KEY, self.phase)

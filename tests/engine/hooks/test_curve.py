@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+from hetpose.engine import hooks
 from hetpose.engine.hooks.curve import CurveHook
 
 
@@ -10,3 +11,8 @@ def test_points():
     for epoch in (1, 3):
         hook.after_val_epoch(SimpleNamespace(epoch=epoch), {'regression/nll': 1.5, 'mse': 2})
     assert hook.points == [{'epoch': e, 'nll': 1.5, 'mse': 2.0} for e in (1, 3)]
+
+
+def test_the_package_exports_it() -> None:
+    assert hooks.CurveHook is CurveHook
+    assert 'CurveHook' in hooks.__all__

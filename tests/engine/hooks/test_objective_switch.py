@@ -25,7 +25,9 @@ class Runner:
         self.model.head = Head()
         self.info: dict = {}
         self.message_hub = SimpleNamespace(update_info=self.info.__setitem__)
-        self.optim_wrapper = SimpleNamespace(param_groups=[{'lr': 1.0}])
+        self.optim_wrapper = SimpleNamespace(
+            param_groups=[{'lr': 1.0}], optimizer=SimpleNamespace(state={'moments': 1})
+        )
         self.logger = MMLogger.get_current_instance()
         self._train_loop: object = {}
         self._resume = False
@@ -56,6 +58,25 @@ def test_a_checkpoint_is_loaded_in_its_own_phase() -> None:
     hook.after_load_checkpoint(runner, {'meta': {'epoch': 5}})  # the last epoch was number 4
     assert runner.model.head.calls == [('o', None)]
     assert runner.optim_wrapper.param_groups[0]['lr'] == 1.0
+
+
+@pytest.mark.parametrize(
+    ('wanted', 'left'), [({}, {}), ({'reset_optimizer': False}, {'moments': 1})]
+)
+def test_moments_of_the_old_objective_are_forgotten(wanted: dict, left: dict) -> None:
+    hook, runner = ObjectiveSwitchHook([dict(epoch=2, objective='o', **wanted)]), Runner(epoch=1)
+    hook.before_train_epoch(runner)
+    assert runner.optim_wrapper.optimizer.state == {'moments': 1}
+    runner.epoch = 2
+    hook.before_train_epoch(runner)
+    assert runner.optim_wrapper.optimizer.state == left
+
+
+def test_restored_moments_are_kept() -> None:
+    hook, runner = ObjectiveSwitchHook(SWITCHES), Runner(epoch=7)
+    hook.after_load_checkpoint(runner, {'meta': {'epoch': 7}})
+    hook.before_train_epoch(runner)
+    assert runner.optim_wrapper.optimizer.state == {'moments': 1}
 
 
 def test_a_switch_must_be_understood() -> None:
