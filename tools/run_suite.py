@@ -55,12 +55,16 @@ def parse_args() -> argparse.Namespace:
     args = parser.parse_args()
     if args.dims and (args.suite != 'multivariate' or args.datasets):
         parser.error('--dims chooses the datasets of the multivariate suite')
+    if args.data_root is not None and args.suite != 'uci':
+        parser.error('--data-root belongs to the uci suite; the other suites make their data')
     return args
 
 
 def main(args: argparse.Namespace) -> None:
     from hetpose.apis.suites import rebuild_reports, run_suite
+    from hetpose.apis.suites.plan import find_suite
 
+    find_suite(args.suite)
     if args.report is not None:
         reports = rebuild_reports(args.report)
     else:

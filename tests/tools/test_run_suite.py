@@ -24,3 +24,15 @@ def test_dims_belong_to_the_multivariate_suite(root):
     result = run(root, 'uci', '--dims', '4')
     assert result.returncode == 2
     assert '--dims chooses the datasets of the multivariate suite' in result.stderr
+
+
+def test_a_data_root_belongs_to_the_uci_suite(root):
+    result = run(root, 'bivariate', '--data-root', 'somewhere')
+    assert result.returncode == 2
+    assert '--data-root belongs to the uci suite' in result.stderr
+
+
+def test_a_report_needs_a_known_suite(root, tmp_path):
+    result = run(root, 'uzi', '--report', str(tmp_path))
+    assert result.returncode == 2
+    assert "error: unknown suite 'uzi'" in result.stderr
