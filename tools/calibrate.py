@@ -28,7 +28,6 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--split',
         choices=['train', 'val', 'test'],
-        default='val',
         help='data to judge (default: val)',
     )
     parser.add_argument(
@@ -59,14 +58,20 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--seed', type=int, default=0, help='seed of the random splits (default: 0)'
     )
-    parser.add_argument('--device', default='cpu', help='cpu (default), cuda, cuda:1, ...')
-    parser.add_argument('--units', default='', help='with --arrays: the unit of length')
+    parser.add_argument('--device', help='cpu (default), cuda, cuda:1, ...')
+    parser.add_argument('--units', help='with --arrays: the unit of length')
     parser.add_argument('--cfg-options', nargs='+', action=DictAction, metavar='KEY=VALUE')
     args = parser.parse_args()
     if args.arrays is None and args.checkpoint is None:
         parser.error('give CONFIG and CHECKPOINT, or --arrays FILE.npz')
     if args.arrays is not None and (args.config is not None or args.fit_split is not None):
         parser.error('--arrays takes no CONFIG and no --fit-split')
+    of_models = ('split', 'limit', 'device', 'cfg_options')
+    unused = ('units',) if args.arrays is None else of_models
+    for name in unused:
+        if getattr(args, name) is not None:
+            what = 'a model' if args.arrays is None else '--arrays'
+            parser.error(f'--{name.replace("_", "-")} does not apply to {what}')
     if args.limit is not None and args.limit < 1:
         parser.error('--limit must be at least 1')
     return args
@@ -78,14 +83,15 @@ def main(args: argparse.Namespace) -> None:
 
     fit = None
     if args.arrays is not None:
-        predictions = read_arrays(args.arrays, units=args.units)
+        predictions = read_arrays(args.arrays, units=args.units or '')
     else:
         from hetpose.apis.predict import load_config, load_model, predict_split
 
         config = load_config(args.config, args.cfg_options)
-        model = load_model(config, args.checkpoint, args.device)
-        predictions = predict_split(model, config, args.split, args.limit)
-        if args.fit_split not in (None, args.split):
+        model = load_model(config, args.checkpoint, args.device or 'cpu')
+        split = args.split or 'val'
+        predictions = predict_split(model, config, split, args.limit)
+        if args.fit_split not in (None, split):
             fit = predict_split(model, config, args.fit_split, args.limit)
     try:
         report = calibrate(

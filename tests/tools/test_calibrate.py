@@ -48,3 +48,20 @@ def test_it_says_what_is_missing(run):
     code, _, error = run('nowhere.py', 'x.pth')
     assert code == 2
     assert error.startswith('error: config not found')
+
+
+@pytest.mark.parametrize(
+    'option',
+    [('--split', 'val'), ('--device', 'cpu'), ('--limit', 3), ('--cfg-options', 'a=1')],
+    ids=lambda option: option[0],
+)
+def test_what_does_not_apply_to_arrays_is_refused(run, option):
+    code, _, error = run('--arrays', 'a.npz', *option)
+    assert code == 2
+    assert f'{option[0]} does not apply to --arrays' in error
+
+
+def test_units_do_not_apply_to_a_model(run):
+    code, _, error = run('config.py', 'x.pth', '--units', 'mm')
+    assert code == 2
+    assert '--units does not apply to a model' in error
