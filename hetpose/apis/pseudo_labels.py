@@ -51,7 +51,7 @@ def image_roots(covariances: torch.Tensor, warps: np.ndarray) -> np.ndarray:
     packed = []
     for start in range(0, len(covariances), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        back = torch.from_numpy(np.linalg.inv(warps[rows, :, :2]))
+        back = torch.from_numpy(np.linalg.solve(warps[rows, :, :2], np.eye(2)[None]))
         moved = transform_covariance(covariances[rows].double(), back)
         packed.append(pack_symmetric(symmetric_sqrt(moved).numpy()))
     return np.concatenate(packed)
