@@ -43,7 +43,8 @@ def run_suite(
         warm_up,
     )
     units = plan_units(suite, settings, methods, datasets, trials)
-    digests = {m: config_digest(m, settings) for m in dict.fromkeys(u.method for u in units)}
+    chosen = dict.fromkeys(unit.method for unit in units)
+    digests = {method: config_digest(method, settings, data_root) for method in chosen}
     folder = out / settings.folder
     run_units(run_unit, units, settings, folder, digests, data_root, jobs)
     return folder, build_report(folder)

@@ -24,7 +24,7 @@ from hetpose.engine.hooks.trajectory import FILE_NAME
 from hetpose.engine.launch import build_runner, load_config
 from hetpose.models.regressors import DivergedError
 from hetpose.ops.spd import NotPositiveDefiniteError
-from hetpose.paths import existing
+from hetpose.paths import data_root, existing
 
 CONFIGS = Path(__file__).resolve().parents[3] / 'configs'
 CURVE_POINTS = 20
@@ -55,9 +55,15 @@ def method_config(method: str, settings: Settings) -> Config:
     return config
 
 
-def config_digest(method: str, settings: Settings) -> str:
-    """What identifies a configuration: a stored result of another one is not reused."""
-    text = json.dumps(method_config(method, settings).to_dict(), sort_keys=True, default=str)
+def config_digest(method: str, settings: Settings, root: str | None = None) -> str:
+    """What identifies a configuration: a stored result of another one is not reused.
+
+    Neither is one of the data of another ``root``; the default one has no mark.
+    """
+    content = method_config(method, settings).to_dict()
+    if root is not None and Path(root).resolve() != data_root('uci').resolve():
+        content['data_root'] = str(Path(root).resolve())
+    text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -113,6 +113,13 @@ def test_digest_follows_every_setting():
     assert config_digest('nll', SETTINGS) == config_digest('nll', SETTINGS)
 
 
+def test_digest_follows_the_data_root(tmp_path, monkeypatch):
+    monkeypatch.setenv('HETPOSE_DATA', str(tmp_path))
+    default = config_digest('nll', SETTINGS)
+    assert config_digest('nll', SETTINGS, str(tmp_path / 'uci')) == default
+    assert config_digest('nll', SETTINGS, str(tmp_path / 'other')) != default
+
+
 @pytest.mark.parametrize('suite', SUITES.values(), ids=lambda suite: suite.name)
 def test_every_method_has_a_config(suite):
     settings = Settings(suite.name, suite.protocols[0], 1, warm_up=True)
