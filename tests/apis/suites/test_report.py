@@ -90,6 +90,18 @@ def test_ellipse_still_and_animation(tmp_path):
         assert (np.asarray(animation.convert('RGB')) != first).any()
 
 
+def test_ellipses_of_a_warm_up_begin_without_a_covariance(tmp_path):
+    nothing, something = [[float('nan')] * 2] * 2, [[1.0, 0.0], [0.0, 1.0]]
+    path = {
+        'step': [0, 1, 2],
+        'mean': [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]],
+        'covariance': [nothing, nothing, something],
+    }
+    extra = {'trajectory': path, 'target': {'mean': [3, 0], 'covariance': [[1, 0.5], [0.5, 2]]}}
+    write(tmp_path, 'bivariate', 'paper', {'nll': [1.0]}, 'far', extra=extra)
+    assert 'ellipses_far.gif' in build_report(tmp_path)
+
+
 def test_a_method_without_warm_up_is_named(tmp_path):
     for warm_up in (False, True):
         folder = tmp_path / str(warm_up)

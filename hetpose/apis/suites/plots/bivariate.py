@@ -42,7 +42,9 @@ def draw_ellipses(suite: Suite, results: Sequence[Result], folder: Path) -> list
 
 
 def ellipse(mean: np.ndarray, covariance: np.ndarray, radius: float = RADIUS) -> np.ndarray:
-    """Outline {mean + radius·Σ^½u : |u| = 1} as (2, points)."""
+    """Outline {mean + radius·Σ^½u : |u| = 1} as (2, points); NaN while there is no Σ."""
+    if not np.isfinite(covariance).all():
+        return np.full_like(CIRCLE, np.nan)
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.clip(values, 0, None))
     return mean[:, None] + radius * (root @ CIRCLE)
@@ -70,10 +72,10 @@ def _limits(runs: dict[str, Any]) -> tuple[tuple[float, float], tuple[float, flo
     for run in runs.values():
         _, means, covariances = _path(run)
         target = np.array(run['target']['mean']), np.array(run['target']['covariance'])
-        outlines += [ellipse(*target), ellipse(means[0], covariances[0])]
+        outlines += [ellipse(*target), ellipse(means[0], covariances[0]), means[:1].T]
     points = np.concatenate(outlines, axis=1)
-    centre = (points.max(axis=1) + points.min(axis=1)) / 2
-    half = 0.66 * (points.max(axis=1) - points.min(axis=1)).max()
+    low, high = np.nanmin(points, axis=1), np.nanmax(points, axis=1)
+    centre, half = (high + low) / 2, 0.66 * (high - low).max()
     return tuple((float(c - half), float(c + half)) for c in centre)  # type: ignore[return-value]
 
 
