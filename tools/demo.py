@@ -12,7 +12,7 @@ python tools/demo.py --config configs/pose/td-hybrid_vit-96x4_1xb32-24e_syntheti
 import argparse
 from pathlib import Path
 
-DEMO = 'configs/pose/td-hybrid_vit-96x4_1xb32-9e_synthetic-128x128.py'
+DEMO = 'configs/pose/td-hybrid_vit-96x4_1xb32-8e_synthetic-128x128.py'
 
 
 def parse_args() -> argparse.Namespace:

@@ -11,7 +11,7 @@ from hetpose.apis.pose_gallery import PANEL
 from hetpose.engine import launch
 from hetpose.errors import UserError
 
-CONFIG = 'configs/pose/td-hybrid_vit-96x4_1xb32-9e_synthetic-128x128.py'
+CONFIG = 'configs/pose/td-hybrid_vit-96x4_1xb32-8e_synthetic-128x128.py'
 
 
 def small_config(root, epochs: int = 2):

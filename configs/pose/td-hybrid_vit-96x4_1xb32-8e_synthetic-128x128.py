@@ -5,14 +5,14 @@ _base_ = [
     '../_base_/datasets/synthetic_pose.py',
 ]
 model = dict(head=dict(decoder=_base_.codec, objective=dict(type='W2BoundObjective')))
-train_dataloader = dict(dataset=dict(dataset=dict(length=5000)))
+train_dataloader = dict(dataset=dict(dataset=dict(length=3200)))
 val_dataloader = dict(dataset=dict(length=300))
-train_cfg = dict(max_epochs=9, val_interval=1)
+train_cfg = dict(max_epochs=8, val_interval=1)
 optim_wrapper = dict(optimizer=dict(lr=2e-3), clip_grad=dict(max_norm=100.0))
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.1, begin=0, end=100, by_epoch=False),
-    dict(type='LinearLR', start_factor=0.1, begin=471, end=571, by_epoch=False),  # the switch
-    dict(type='CosineAnnealingLR', T_max=9, by_epoch=True, convert_to_iter_based=True),
+    dict(type='LinearLR', start_factor=0.1, begin=300, end=400, by_epoch=False),  # the switch
+    dict(type='CosineAnnealingLR', T_max=8, by_epoch=True, convert_to_iter_based=True),
 ]
 default_hooks = dict(checkpoint=dict(save_param_scheduler=True))
 custom_hooks = [
