@@ -1,25 +1,9 @@
 # COCO's 17 joints through mmpose's own data set; any set in its format fits in its place. (Not
 # called coco.py: mmpose would take that for its metainfo file.)
+_base_ = ['../pipelines/crop_256.py']
 dataset_type = 'CocoDataset'
 data_mode = 'topdown'
 data_root = '{{$HETPOSE_DATA:data}}/coco/'
-codec = dict(type='SoftArgmaxCodec', input_size=(256, 256), heatmap_size=(64, 64), sigma=2)
-
-train_pipeline = [
-    dict(type='LoadPoseImage', on_error='skip'),
-    dict(type='GetBBoxCenterScale'),
-    dict(type='CovarianceTopdownAffine', input_size=codec['input_size'], use_udp=True),
-    dict(type='CovarianceShiftScaleRotate', shift=0.2, scale=0.25, rotate=45),
-    dict(type='GenerateTarget', encoder=codec),
-    dict(type='PackPoseInputs'),
-]
-val_pipeline = [
-    dict(type='LoadPoseImage'),
-    dict(type='GetBBoxCenterScale'),
-    dict(type='CovarianceTopdownAffine', input_size=codec['input_size'], use_udp=True),
-    dict(type='GenerateTarget', encoder=codec),
-    dict(type='PackPoseInputs'),
-]
 
 train_dataloader = dict(
     batch_size=32,
@@ -37,7 +21,7 @@ train_dataloader = dict(
             ann_file='annotations/person_keypoints_train2017.json',
             data_prefix=dict(img='train2017/'),
         ),
-        pipeline=train_pipeline,
+        pipeline=_base_.train_pipeline,
     ),
 )
 val_dataloader = dict(
@@ -53,7 +37,7 @@ val_dataloader = dict(
         ann_file='annotations/person_keypoints_val2017.json',
         data_prefix=dict(img='val2017/'),
         test_mode=True,
-        pipeline=val_pipeline,
+        pipeline=_base_.val_pipeline,
     ),
 )
 test_dataloader = val_dataloader

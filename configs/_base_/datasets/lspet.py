@@ -1,23 +1,7 @@
 # LSPET alone, a tenth of it held out by a fixed seed.
+_base_ = ['../pipelines/crop_256.py']
 dataset_type = 'LSPETDataset'
 data_mode = 'topdown'
-codec = dict(type='SoftArgmaxCodec', input_size=(256, 256), heatmap_size=(64, 64), sigma=2)
-
-train_pipeline = [
-    dict(type='LoadPoseImage', on_error='skip'),
-    dict(type='GetBBoxCenterScale'),
-    dict(type='CovarianceTopdownAffine', input_size=codec['input_size'], use_udp=True),
-    dict(type='CovarianceShiftScaleRotate', shift=0.2, scale=0.25, rotate=45),
-    dict(type='GenerateTarget', encoder=codec),
-    dict(type='PackPoseInputs'),
-]
-val_pipeline = [
-    dict(type='LoadPoseImage'),
-    dict(type='GetBBoxCenterScale'),
-    dict(type='CovarianceTopdownAffine', input_size=codec['input_size'], use_udp=True),
-    dict(type='GenerateTarget', encoder=codec),
-    dict(type='PackPoseInputs'),
-]
 
 train_dataloader = dict(
     batch_size=32,
@@ -29,7 +13,7 @@ train_dataloader = dict(
         file=None,  # written by tools/pseudo_labels.py, for objectives with a target covariance
         recipe=dict(dimension=32),
         dataset=dict(type=dataset_type, split='train', heldout=0.1, split_seed=0),
-        pipeline=train_pipeline,
+        pipeline=_base_.train_pipeline,
     ),
 )
 val_dataloader = dict(
@@ -44,7 +28,7 @@ val_dataloader = dict(
         heldout=0.1,
         split_seed=0,
         test_mode=True,
-        pipeline=val_pipeline,
+        pipeline=_base_.val_pipeline,
     ),
 )
 test_dataloader = val_dataloader

@@ -1,24 +1,8 @@
 # MPII (persons with all joints), the first half of LSP and LSPET, merged to LSP's 14 joints.
 # The second half of LSP, which none of them contains, is held out.
+_base_ = ['../pipelines/crop_256.py']
 dataset_type = 'MergedDataset'
 data_mode = 'topdown'
-codec = dict(type='SoftArgmaxCodec', input_size=(256, 256), heatmap_size=(64, 64), sigma=2)
-
-train_pipeline = [
-    dict(type='LoadPoseImage', on_error='skip'),
-    dict(type='GetBBoxCenterScale'),
-    dict(type='CovarianceTopdownAffine', input_size=codec['input_size'], use_udp=True),
-    dict(type='CovarianceShiftScaleRotate', shift=0.2, scale=0.25, rotate=45),
-    dict(type='GenerateTarget', encoder=codec),
-    dict(type='PackPoseInputs'),
-]
-val_pipeline = [
-    dict(type='LoadPoseImage'),
-    dict(type='GetBBoxCenterScale'),
-    dict(type='CovarianceTopdownAffine', input_size=codec['input_size'], use_udp=True),
-    dict(type='GenerateTarget', encoder=codec),
-    dict(type='PackPoseInputs'),
-]
 
 train_dataloader = dict(
     batch_size=32,
@@ -37,7 +21,7 @@ train_dataloader = dict(
                 dict(type='LSPETDataset'),
             ],
         ),
-        pipeline=train_pipeline,
+        pipeline=_base_.train_pipeline,
     ),
 )
 val_dataloader = dict(
@@ -46,6 +30,6 @@ val_dataloader = dict(
     persistent_workers=True,
     drop_last=False,
     sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
-    dataset=dict(type='LSPDataset', split='second', test_mode=True, pipeline=val_pipeline),
+    dataset=dict(type='LSPDataset', split='second', test_mode=True, pipeline=_base_.val_pipeline),
 )
 test_dataloader = val_dataloader
