@@ -39,6 +39,7 @@ class Covariance:
             It may leave out a constant variance floor, which shifts that bound by a constant only.
         scale_tril: lower Cholesky factor, (..., d, d).
         variances: diagonal of Σ, (..., d).
+        anchor: the covariance for all inputs that Σ varies around, (d, d), if there is one.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Covariance:
         root: View | None = None,
         scale_tril: View | None = None,
         variances: View | None = None,
+        anchor: Tensor | None = None,
     ) -> None:
         if matrix is None and factor is None and scale_tril is None:
             raise ValueError('give one of matrix, factor and scale_tril')
@@ -60,6 +62,7 @@ class Covariance:
             'variances': variances,
         }
         self._views = {name: view for name, view in given.items() if view is not None}
+        self.anchor = anchor
 
     def _view(self, name: str, derive: Callable[[], Tensor]) -> Tensor:
         view = self._views.get(name, derive)
@@ -98,7 +101,7 @@ class Covariance:
         """The same Σ without gradient."""
         view = 'factor' if 'factor' in self._views and 'matrix' not in self._views else 'matrix'
         value = getattr(self, view).detach()
-        return Covariance(matrix=value) if view == 'matrix' else Covariance(factor=value)
+        return Covariance(**{view: value}, anchor=self.anchor)
 
     def _matrix_from_factor(self) -> Tensor:
         name = 'factor' if 'factor' in self._views else 'scale_tril'

@@ -67,6 +67,14 @@ def test_a_fixed_mean_does_not_move_and_the_covariance_starts_homoscedastic(tmp_
     torch.testing.assert_close(anchor @ anchor.mT, expected, atol=1e-3, rtol=1e-3)
 
 
+def test_an_anchored_covariance_that_only_gets_worse_is_kept_as_it_started(tmp_path) -> None:
+    config = study(tmp_path, 'anchored', epochs=2)
+    config.optim_wrapper.optimizer.lr = 0.2
+    runner, watch = run(config)
+    nll = kept(runner)[1]
+    assert nll < min(score[1] for score in watch.scores[2:])
+
+
 def test_the_constant_covariance_is_that_of_the_final_residuals(tmp_path) -> None:
     runner, _ = run(study(tmp_path, 'homoscedastic'))
     expected = residual_covariance(runner.model, runner.train_dataloader.dataset)

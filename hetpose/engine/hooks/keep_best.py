@@ -46,9 +46,18 @@ class KeepBestHook(Hook):
         if runner.epoch == 0:
             self.state = {}
 
+    def before_train_epoch(self, runner) -> None:
+        """What starts at its anchor, beside a mean that stays, may be best as it starts."""
+        model = find_switchable(runner.model)
+        starts = self.state.get('covariance') != type(model.covariance).__name__
+        if starts and model.mean_frozen and getattr(model.covariance, 'anchored', False):
+            self._measure(runner, model)
+
     def after_train_epoch(self, runner) -> None:
         """Measure the current weights, and keep what is better."""
-        model = find_switchable(runner.model)
+        self._measure(runner, find_switchable(runner.model))
+
+    def _measure(self, runner, model: Any) -> None:
         arrays = runner.val_dataloader.dataset.arrays
         current = _snapshot(model)
         mean, rest = _divided(current)

@@ -17,7 +17,7 @@ from hetpose.models.covariance.base import (
     scaled_identity,
 )
 from hetpose.ops.covariance import Covariance
-from hetpose.ops.spd import safe_cholesky
+from hetpose.ops.spd import add_floor, safe_cholesky
 
 if TYPE_CHECKING:
     from hetpose.ops.taylor import TaylorTerms
@@ -94,6 +94,7 @@ class AnchoredCovariance(ResidualAnchor):
     """
 
     starts_at_zero = True
+    anchored = True
 
     def raised(self, eigenvalues: Tensor) -> Tensor:
         return (eigenvalues - self.floor).clamp(min=LEAST_SHARE * self.floor)
@@ -107,8 +108,10 @@ class AnchoredCovariance(ResidualAnchor):
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
         diagonal, strict = lower_triangle(raw, dim)
         varying = strict + torch.diag_embed(softplus(diagonal + SOFTPLUS_ONE))
-        factor = self.anchor_like(raw, dim) @ varying
+        anchor = self.anchor_like(raw, dim)
+        factor = anchor @ varying
         return Covariance(
             matrix=lambda: factor @ factor.mT + scaled_identity(raw, dim, self.floor),
             factor=lambda: torch.cat([factor, scaled_identity(raw, dim, self.floor**0.5)], dim=-1),
+            anchor=add_floor(anchor @ anchor.mT, self.floor),
         )

@@ -40,6 +40,8 @@ class CovarianceParameterisation(nn.Module, ABC):
     """The one target dimension that it is defined for, or None."""
     starts_at_zero: bool = False
     """Whether the network's raw outputs should be 0 before training."""
+    anchored: bool = False
+    """Whether Σ varies around one covariance for all inputs, which it names as its anchor."""
     relocates: bool = False
     """Whether ``location`` is not the identity."""
 

@@ -1,5 +1,6 @@
 """Training objectives of heteroscedastic regression."""
 
+from hetpose.models.losses.anchored_nll import AnchoredNLLObjective
 from hetpose.models.losses.base import Objective
 from hetpose.models.losses.diagonal_nll import BetaNLLObjective, DiagonalNLLObjective
 from hetpose.models.losses.faithful import FaithfulObjective
@@ -10,6 +11,7 @@ from hetpose.models.losses.w2 import W2Objective
 from hetpose.models.losses.w2_bound import W2BoundObjective
 
 __all__ = [
+    'AnchoredNLLObjective',
     'BetaNLLObjective',
     'DiagonalNLLObjective',
     'FaithfulObjective',
