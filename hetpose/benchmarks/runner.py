@@ -16,6 +16,7 @@ import hetpose  # noqa: F401  (registers the components)
 from hetpose.benchmarks.harness import Row
 from hetpose.datasets.regression import load_splits
 from hetpose.engine.experiment import StudyRunner, resolve
+from hetpose.engine.optimizers import build_fused
 from hetpose.fileio import write_text
 from hetpose.paths import data_root
 
@@ -54,7 +55,7 @@ def bare(config: Config) -> float:
     resolved = resolve(config)
     train = load_splits(resolved.train_dataloader.dataset.source)['train']
     model = MODELS.build(resolved.model)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.01)
+    optimizer = build_fused(dict(resolved.optim_wrapper.optimizer, params=model.parameters()))
     sampler = DefaultSampler(train.x, shuffle=True, seed=resolved.trial)  # type: ignore[arg-type]
     size = resolved.train_dataloader.batch_size
     start = time.perf_counter()

@@ -2,7 +2,7 @@ import pytest
 import torch
 from mmpose.registry import MODELS
 
-from hetpose.engine.optimizers import TwoNetworkConstructor
+from hetpose.engine.optimizers import TwoNetworkConstructor, build_fused
 
 CONFIG = dict(type='OptimWrapper', optimizer=dict(type='AdamW', lr=0.1, weight_decay=0.01))
 
@@ -24,6 +24,26 @@ def test_every_parameter_is_in_one_of_two_named_groups() -> None:
     ]
     count = sum(len(group['params']) for group in groups.values())
     assert count == len(list(model.parameters()))
+
+
+def test_one_kernel_takes_the_steps_of_many() -> None:
+    ends = []
+    for options in ({}, {'fused': False}):
+        weight = torch.nn.Parameter(torch.ones(3, 3))
+        config = dict(type='AdamW', lr=0.1, weight_decay=0.01, params=[weight], **options)
+        optimizer = build_fused(config)
+        for _ in range(5):
+            optimizer.zero_grad()
+            weight.pow(3).sum().backward()
+            optimizer.step()
+        ends.append(weight.detach())
+    torch.testing.assert_close(*ends)
+
+
+def test_an_optimizer_without_such_a_kernel_is_built_as_it_is() -> None:
+    weight = torch.nn.Parameter(torch.ones(3, device='meta'))
+    assert not build_fused(dict(type='Adam', params=[weight])).defaults['fused']
+    assert isinstance(build_fused(dict(type='Rprop', params=[weight])), torch.optim.Rprop)
 
 
 def test_it_says_what_it_does_not_take() -> None:
