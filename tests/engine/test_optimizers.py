@@ -1,6 +1,6 @@
 import pytest
 import torch
-from mmpose.registry import MODELS
+from mmpose.registry import MODELS, OPTIMIZERS
 
 from hetpose.engine.optimizers import TwoNetworkConstructor, build_fused
 
@@ -40,9 +40,16 @@ def test_one_kernel_takes_the_steps_of_many() -> None:
     torch.testing.assert_close(*ends)
 
 
-def test_an_optimizer_without_such_a_kernel_is_built_as_it_is() -> None:
-    weight = torch.nn.Parameter(torch.ones(3, device='meta'))
-    assert not build_fused(dict(type='Adam', params=[weight])).defaults['fused']
+def test_an_older_torch_that_refuses_the_kernel_is_served_as_before(monkeypatch) -> None:
+    class Older(torch.optim.AdamW):
+        def __init__(self, params, fused: bool = False) -> None:
+            if fused:
+                raise RuntimeError('fused=True needs CUDA')
+            super().__init__(params)
+
+    monkeypatch.setitem(OPTIMIZERS.module_dict, 'AdamW', Older)
+    weight = torch.nn.Parameter(torch.ones(3))
+    assert isinstance(build_fused(dict(type='AdamW', params=[weight])), Older)
     assert isinstance(build_fused(dict(type='Rprop', params=[weight])), torch.optim.Rprop)
 
 
