@@ -16,8 +16,6 @@ import argparse
 
 
 def parse_args() -> argparse.Namespace:
-    from mmengine.config import DictAction
-
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -60,7 +58,7 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument('--device', help='cpu (default), cuda, cuda:1, ...')
     parser.add_argument('--units', help='with --arrays: the unit of length')
-    parser.add_argument('--cfg-options', nargs='+', action=DictAction, metavar='KEY=VALUE')
+    parser.add_argument('--cfg-options', nargs='+', metavar='KEY=VALUE')
     args = parser.parse_args()
     if args.arrays is None and args.checkpoint is None:
         parser.error('give CONFIG and CHECKPOINT, or --arrays FILE.npz')

@@ -16,8 +16,6 @@ DEMO = 'configs/pose/td-hybrid_vit-96x4_1xb32-8e_synthetic-128x128.py'
 
 
 def parse_args() -> argparse.Namespace:
-    from mmengine.config import DictAction
-
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -32,7 +30,6 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        action=DictAction,
         metavar='KEY=VALUE',
         help='override the config, e.g. train_cfg.max_epochs=5',
     )

@@ -9,8 +9,6 @@ import os
 
 
 def parse_args() -> argparse.Namespace:
-    from mmengine.config import DictAction
-
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -30,7 +28,6 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        action=DictAction,
         metavar='KEY=VALUE',
         help='override settings of the config; an unknown key is an error',
     )

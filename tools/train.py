@@ -10,8 +10,6 @@ import os
 
 
 def parse_args() -> argparse.Namespace:
-    from mmengine.config import DictAction
-
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -46,7 +44,6 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        action=DictAction,
         metavar='KEY=VALUE',
         help='override the config, e.g. train_cfg.max_epochs=5; an unknown key is an error',
     )

@@ -8,8 +8,6 @@ import argparse
 
 
 def parse_args() -> argparse.Namespace:
-    from mmengine.config import DictAction
-
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -26,7 +24,6 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        action=DictAction,
         metavar='KEY=VALUE',
         help='override the config',
     )
