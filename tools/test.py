@@ -47,6 +47,7 @@ def main(args: argparse.Namespace) -> None:
 
     from hetpose import fileio
     from hetpose.engine import launch
+    from hetpose.engine.checkpoint import check_checkpoint
 
     config = launch.load_config(args.config, args.cfg_options)
     launch.use_work_dir(config, args.work_dir, args.config)
@@ -60,7 +61,7 @@ def main(args: argparse.Namespace) -> None:
         config.test_evaluator = [*evaluators, dict(type='DumpResults', out_file_path=args.dump)]
 
     runner = launch.build_runner(config)
-    launch.check_checkpoint(runner.model, args.checkpoint, whole=True)
+    check_checkpoint(runner.model, args.checkpoint, whole=True)
     launch.build_dataloaders(runner, 'test')
     metrics = runner.test()
     if args.out is not None and is_main_process():

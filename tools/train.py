@@ -58,6 +58,7 @@ def parse_args() -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> None:
     from hetpose.engine import launch
+    from hetpose.engine.checkpoint import check_checkpoint
     from hetpose.errors import UserError
 
     config = launch.load_config(args.config, args.cfg_options)
@@ -78,7 +79,7 @@ def main(args: argparse.Namespace) -> None:
 
     runner = launch.build_runner(config)
     if config.get('load_from'):
-        launch.check_checkpoint(runner.model, config.load_from, whole=bool(config.get('resume')))
+        check_checkpoint(runner.model, config.load_from, whole=bool(config.get('resume')))
     launch.build_dataloaders(runner, 'train', 'val')
     runner.train()
 

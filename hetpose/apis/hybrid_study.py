@@ -16,6 +16,7 @@ from mmpose.registry import DATASETS
 from hetpose.apis.pose_gallery import write_gallery
 from hetpose.apis.pseudo_labels import make_pseudo_labels
 from hetpose.engine import launch
+from hetpose.engine.checkpoint import read_checkpoint, weights_of
 from hetpose.errors import UserError
 from hetpose.evaluation.functional.pose import PoseErrors, divergence_to_truth
 from hetpose.fileio import write_json, write_text
@@ -87,8 +88,7 @@ def _switch_epoch(config: Config) -> int:
 
 def _test(runner: Runner, checkpoint: Path) -> dict[str, float]:
     """The metrics of a checkpoint on the test set."""
-    weights = torch.load(checkpoint, map_location='cpu', weights_only=True)['state_dict']
-    runner.model.load_state_dict(weights)
+    runner.model.load_state_dict(weights_of(read_checkpoint(checkpoint)))
     metrics = runner.test()
     return {name.removeprefix('pose/'): value for name, value in metrics.items()}
 

@@ -17,6 +17,8 @@ from mmpose.registry import MODELS
 from torch import nn
 
 from hetpose.engine import launch
+from hetpose.engine.checkpoint import check_checkpoint, read_checkpoint, weights_of
+from hetpose.engine.config_file import check_config
 from hetpose.errors import UserError
 
 
@@ -70,7 +72,7 @@ def load_pose_model(
         if options:
             config = copy.deepcopy(config)  # the caller's stays as it is
             config.merge_from_dict(options)
-            launch.check_config(config._cfg_dict)
+            check_config(config._cfg_dict)
     else:
         config = launch.load_config(config, options)
     if 'backbone' not in config.get('model', {}):
@@ -98,20 +100,12 @@ def load_weights(network: nn.Module, checkpoint: str | Path) -> dict[str, Any]:
 
     The file is read without running code that it may carry.
     """
-    path = Path(checkpoint)
-    if not path.is_file():
-        raise UserError(f'checkpoint not found: {path}')
+    content = read_checkpoint(checkpoint)
+    check_checkpoint(network, checkpoint, whole=True)
     try:
-        content = torch.load(path, map_location='cpu', weights_only=True)
-        weights = content.get('state_dict', content)
-        weights = {name.removeprefix('module.'): value for name, value in weights.items()}
-        missing = network.load_state_dict(weights, strict=False).missing_keys
-    except Exception as error:  # torch has many kinds for a torn, foreign or unfitting file
-        raise UserError(f'checkpoint {path} cannot be loaded: {_first(error)}') from error
-    if missing:
-        raise UserError(
-            f'checkpoint {path} does not fit: it lacks {len(missing)} weights, first {missing[0]}'
-        )
+        network.load_state_dict(weights_of(content), strict=False)
+    except (RuntimeError, ValueError) as error:  # what the check takes for elastic
+        raise UserError(f'checkpoint {checkpoint} cannot be loaded: {_first(error)}') from error
     return content.get('meta', {})
 
 

@@ -19,6 +19,7 @@ from hetpose.apis.calibrate import Predictions
 from hetpose.apis.loading import find_device
 from hetpose.apis.recalibration import weights_fingerprint
 from hetpose.engine import launch
+from hetpose.engine.checkpoint import check_checkpoint, read_checkpoint
 from hetpose.engine.experiment import resolve
 from hetpose.engine.hooks.keep_best import kept_weights
 from hetpose.engine.phases import enter_phase
@@ -45,24 +46,13 @@ def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> t
     if 'backbone' in settings:
         settings.backbone.init_cfg = None  # the checkpoint holds these weights
     model = MODELS.build(settings)
-    content = _content(checkpoint)
+    content = read_checkpoint(checkpoint)
     enter_phase(model, config, content)
-    launch.check_checkpoint(model, checkpoint, whole=True)
+    check_checkpoint(model, checkpoint, whole=True)
     load_checkpoint(model, str(checkpoint), map_location='cpu', logger='silent')
     if any(hook['type'] == 'KeepBestHook' for hook in config.get('custom_hooks') or []):
         model.load_state_dict(kept_weights(content), strict=False)
     return model.to(chosen).eval()
-
-
-def _content(checkpoint: str | Path) -> dict[str, Any]:
-    """What a checkpoint file holds, or nothing: check_checkpoint says what is wrong with it."""
-    if not Path(checkpoint).is_file():
-        return {}
-    try:
-        content = torch.load(checkpoint, map_location='cpu', weights_only=True)
-    except Exception:  # torch raises many kinds
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def evaluation_loader(config: Config, split: str) -> DataLoader:

@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
 from hetpose.datasets.pose.pseudo_label_file import label_digest, sample_id
-from hetpose.engine import launch
+from hetpose.engine.checkpoint import check_checkpoint
 from hetpose.errors import UserError
 
 
@@ -96,7 +96,7 @@ class Extractor:
             if not Path(checkpoint).is_file():
                 raise UserError(f'checkpoint not found: {checkpoint}')
             self.model = MODELS.build(config.model)
-            launch.check_checkpoint(self.model, checkpoint, whole=False)
+            check_checkpoint(self.model, checkpoint, whole=False)
             load_checkpoint(self.model, str(checkpoint), map_location='cpu')
             self.model.to('cuda' if torch.cuda.is_available() else 'cpu').eval()
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import resource
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
+from hetpose import memory
+
 SHORTEST_TURN = 5e-3  # seconds
-_STATUS = Path('/proc/self/status')
-_CLEAR_REFS = Path('/proc/self/clear_refs')
 
 
 @dataclass(frozen=True)
@@ -99,32 +97,9 @@ def measure_here(target: str, arguments: Sequence[Any]) -> int:
     """Peak bytes of one target above the baseline, in this process."""
     module, _, name = target.partition(':')
     call = getattr(importlib.import_module(module), name)(*arguments)
-    baseline = _reset_peak()
+    baseline = memory.reset_peak()
     call()
-    return max(_peak() - baseline, 0)
-
-
-def _status(key: str) -> int:
-    """A field of /proc/self/status in bytes."""
-    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(key + ':'))
-    return int(line.split()[1]) * 1024
-
-
-def _reset_peak() -> int:
-    """Start the high-water mark anew where the kernel allows it; the bytes held now."""
-    try:
-        _CLEAR_REFS.write_text('5')
-        return _status('VmRSS')
-    except OSError:
-        return _peak()
-
-
-def _peak() -> int:
-    """The high-water mark of this process in bytes."""
-    if _STATUS.exists():
-        return _status('VmHWM')
-    unit = 1 if sys.platform == 'darwin' else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return max(memory.peak() - baseline, 0)
 
 
 def _cell(value: float | str) -> str:

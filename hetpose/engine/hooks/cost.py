@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import resource
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 import torch
 from mmengine.hooks import Hook
 from mmpose.registry import HOOKS
 
+from hetpose import memory
+
 COST_KEY = 'cost'
 WARM_UP_STEPS = 5
-CLEAR_REFS = Path('/proc/self/clear_refs')
-STATUS = Path('/proc/self/status')
-RESET_PEAK = '5'  # what makes Linux forget the peak of the resident memory
 
 
 @HOOKS.register_module()
@@ -52,20 +49,11 @@ class CostHook(Hook):
 
 def _reset_peak() -> int:
     """Forget the peak; the bytes held now."""
-    if torch.cuda.is_available():
-        torch.cuda.reset_peak_memory_stats()
-        return torch.cuda.memory_allocated()
-    try:
-        CLEAR_REFS.write_text(RESET_PEAK)
-    except OSError:
-        return 0  # not Linux, or not allowed: report the peak of the whole process
-    return _peak()
+    if not torch.cuda.is_available():
+        return memory.reset_peak()
+    torch.cuda.reset_peak_memory_stats()
+    return torch.cuda.memory_allocated()
 
 
 def _peak() -> int:
-    if torch.cuda.is_available():
-        return torch.cuda.max_memory_allocated()
-    if STATUS.exists():
-        lines = dict(line.split(':', 1) for line in STATUS.read_text().splitlines())
-        return int(lines['VmHWM'].split()[0]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else memory.peak()

@@ -1,0 +1,28 @@
+"""What a process holds at most is measured from when it was told to forget."""
+
+import pytest
+import torch
+
+from hetpose import memory
+
+MEGABYTE = 2**20
+
+
+def test_the_peak_outlives_what_was_freed_and_is_forgotten_when_asked() -> None:
+    if not memory.CLEAR_REFS.exists():
+        pytest.skip('only Linux forgets the peak of a process')
+    before = memory.reset_peak()
+    block = torch.ones(256 * MEGABYTE // 4)
+    held = memory.peak()
+    assert held - before > 200 * MEGABYTE
+    del block
+    assert memory.peak() >= held
+    assert memory.reset_peak() < held - 200 * MEGABYTE
+
+
+def test_other_systems_report_the_peak_of_the_whole_process(monkeypatch, tmp_path) -> None:
+    here = memory.peak()
+    monkeypatch.setattr(memory, 'STATUS', tmp_path / 'absent')
+    monkeypatch.setattr(memory, 'CLEAR_REFS', tmp_path / 'absent' / 'absent')
+    assert here / 2 < memory.peak() < here * 100  # of the right unit
+    assert memory.reset_peak() == memory.peak()
