@@ -16,7 +16,7 @@ def test_the_peak_outlives_what_was_freed_and_is_forgotten_when_asked() -> None:
     held = memory.peak()
     assert held - before > 200 * MEGABYTE
     del block
-    assert memory.peak() >= held
+    assert memory.peak() > held - MEGABYTE  # the kernel counts in batches
     assert memory.reset_peak() < held - 200 * MEGABYTE
 
 
