@@ -8,14 +8,15 @@ from typing import Any
 import torch
 from mmengine.dist import all_reduce
 from mmengine.hooks import Hook
-from mmpose.registry import HOOKS
+from mmpose.registry import HOOKS, MODELS
 from torch import Tensor, nn
 
-from hetpose.engine.hooks.objective_switch import find_switchable
+from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook, find_switchable
 from hetpose.models.covariance import ConstantCovariance, ResidualAnchor
 from hetpose.models.losses import Objective
 
 CHUNK = 4096  # samples per forward pass
+RESIDUALS_KEY = 'residual_covariance'
 
 
 class SecondMoment:
@@ -48,8 +49,9 @@ class RefreshAnchorHook(Hook):
     """Set the anchor of AnchoredCovariance and ConstantCovariance from training residuals.
 
     The residuals are those that the objective saw during the epoch, so no extra pass is needed and
-    any model with ``objective`` and ``covariance`` will do. In the last epoch a constant
-    covariance of a regressor is estimated from the final mean network in eval mode instead.
+    any model with ``objective`` and ``covariance`` will do. A covariance that a switch brings in
+    starts from the residuals of the epoch before. In the last epoch a constant covariance of a
+    regressor is estimated from the final mean network in eval mode instead.
 
     Args:
         interval: epochs between refreshes.
@@ -66,7 +68,11 @@ class RefreshAnchorHook(Hook):
 
     def before_train_epoch(self, runner) -> None:
         part = find_switchable(runner.model)
-        if isinstance(part.covariance, ResidualAnchor):
+        anchored = isinstance(part.covariance, ResidualAnchor)
+        seen = runner.message_hub.get_info(RESIDUALS_KEY, None)
+        if anchored and seen is not None and not part.covariance.is_set:
+            part.covariance.set_anchor(seen.to(part.covariance.anchor.device))
+        if anchored or _switches_to_anchor(runner.hooks):
             self._moment = SecondMoment()
             self._handle = part.objective.register_forward_hook(self._observe, with_kwargs=True)
 
@@ -80,7 +86,11 @@ class RefreshAnchorHook(Hook):
         last = runner.epoch + 1 == runner.max_epochs
         if last and isinstance(part.covariance, ConstantCovariance) and _is_regressor(part):
             covariance = residual_covariance(part, runner.train_dataloader.dataset)
-        if covariance is not None and (last or self.every_n_epochs(runner, self.interval)):
+        if covariance is None:
+            return
+        runner.message_hub.update_info(RESIDUALS_KEY, covariance)
+        due = last or self.every_n_epochs(runner, self.interval)
+        if due and isinstance(part.covariance, ResidualAnchor):
             part.covariance.set_anchor(covariance)
 
     def _observe(self, objective: nn.Module, args: tuple, kwargs: dict, output: Tensor) -> None:
@@ -88,6 +98,13 @@ class RefreshAnchorHook(Hook):
             return
         given = self._signature.bind(objective, *args, **kwargs).arguments
         self._moment.add(given['target'] - given['mean'], given.get('mask'))
+
+
+def _switches_to_anchor(hooks: list[Hook]) -> bool:
+    """Whether a switch, past or to come, brings in a covariance with an anchor."""
+    switches = [s for h in hooks if isinstance(h, ObjectiveSwitchHook) for s in h.switches]
+    kinds = [MODELS.get(s['covariance']['type']) for s in switches if s.get('covariance')]
+    return any(issubclass(kind, ResidualAnchor) for kind in kinds)
 
 
 def _is_regressor(part: Any) -> bool:

@@ -50,6 +50,12 @@ class ResidualAnchor(CovarianceParameterisation):
         raised = (vectors * values) @ vectors.mT
         self.anchor = safe_cholesky(raised, 'covariance of the residuals').to(covariance)
 
+    @property
+    def is_set(self) -> bool:
+        """Whether the anchor is that of residuals; before, it is the identity."""
+        dim = len(self.anchor)
+        return dim > 0 and not torch.equal(self.anchor, torch.eye(dim).to(self.anchor))
+
     def raised(self, eigenvalues: Tensor) -> Tensor:
         """Eigenvalues of the anchor such that Σ starts with max(eigenvalue, floor)."""
         return eigenvalues.clamp(min=self.floor)

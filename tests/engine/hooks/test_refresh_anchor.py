@@ -1,6 +1,8 @@
 import torch
+from mmengine.logging import MessageHub, MMLogger
 from mmpose.registry import MODELS
 
+from hetpose.engine.hooks import ObjectiveSwitchHook
 from hetpose.engine.hooks.refresh_anchor import RefreshAnchorHook, SecondMoment
 
 
@@ -23,8 +25,11 @@ class FakeRunner:
     epoch = 0
     max_epochs = 9
 
-    def __init__(self, model) -> None:
+    def __init__(self, model, hooks=()) -> None:
         self.model = model
+        self.hooks = list(hooks)
+        self.message_hub = MessageHub('refresh_anchor_test')
+        self.logger = MMLogger('refresh_anchor_test')
 
 
 def test_it_reads_what_the_objective_saw_in_training() -> None:
@@ -49,4 +54,44 @@ def test_it_reads_what_the_objective_saw_in_training() -> None:
     residual = target - mean
     matrix = model.covariance(torch.zeros(1, 3), 2).matrix[0]
     torch.testing.assert_close(matrix, residual.mT @ residual / 40, atol=1e-4, rtol=1e-4)
+    assert not model.objective._forward_hooks
+
+
+def test_a_covariance_that_a_switch_brings_in_starts_from_the_epoch_before() -> None:
+    model = MODELS.build(
+        dict(
+            type='HeteroscedasticRegressor',
+            in_dim=1,
+            out_dim=2,
+            objective=dict(type='NLLObjective'),
+            covariance=dict(type='CholeskyCovariance'),
+        )
+    )
+    anchored = dict(type='AnchoredCovariance', floor=1e-6)
+    switch = ObjectiveSwitchHook([dict(epoch=1, covariance=anchored, reset_optimizer=False)])
+    hook, runner = RefreshAnchorHook(), FakeRunner(model, [switch])
+    hook.before_train_epoch(runner)
+    model.train()
+    residual = torch.randn(40, 2) @ torch.tensor([[1.0, 0.0], [0.5, 2.0]])
+    model.objective(residual, torch.zeros(40, 2), model.covariance(torch.zeros(40, 3), 2))
+    hook.after_train_epoch(runner)
+    runner.epoch = 1
+    switch._advance(runner, 1, set_lr=False)
+    assert not model.covariance.is_set
+    hook.before_train_epoch(runner)
+    matrix = model.covariance(torch.zeros(1, 3), 2).matrix[0]
+    torch.testing.assert_close(matrix, residual.mT @ residual / 40, atol=1e-4, rtol=1e-4)
+
+
+def test_residuals_that_nothing_needs_are_not_watched() -> None:
+    model = MODELS.build(
+        dict(
+            type='HeteroscedasticRegressor',
+            in_dim=1,
+            out_dim=2,
+            objective=dict(type='NLLObjective'),
+            covariance=dict(type='CholeskyCovariance'),
+        )
+    )
+    RefreshAnchorHook().before_train_epoch(FakeRunner(model))
     assert not model.objective._forward_hooks
