@@ -1,18 +1,3 @@
 # The paper's hybrid at learning rate 1e-2.
-_base_ = [
-    '../_base_/pose_runtime.py',
-    '../_base_/models/vitpose_base.py',
-    '../_base_/datasets/mpii_lsp_lspet.py',
-]
-model = dict(head=dict(decoder=_base_.codec, objective=dict(type='W2BoundObjective')))
-train_dataloader = dict(dataset=dict(file='data/pseudo_labels/mpii-lsp-lspet.npz'))
+_base_ = ['./td-hybrid_vitpose-base_1xb32-100e_mpii-lsp-lspet-256x256.py']
 optim_wrapper = dict(optimizer=dict(lr=1e-2))
-custom_hooks = [
-    *_base_.custom_hooks,
-    dict(
-        type='ObjectiveSwitchHook',
-        switches=[dict(epoch=20, objective=dict(type='NLLObjective'))],
-    ),
-]
-val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(64, 64), head_joints=(12, 13))
-test_evaluator = val_evaluator
