@@ -92,6 +92,24 @@ def test_the_trajectory_starts_before_the_first_step(tmp_path) -> None:
     assert not np.allclose(record['means'][1], record['means'][-1])
 
 
+def test_the_trajectory_of_a_resumed_run_is_whole(tmp_path) -> None:
+    config = study(tmp_path, 'w2_bound', 'bivariate', epochs=2)
+    config.default_hooks.checkpoint.update(interval=1, max_keep_ckpts=-1)
+    whole = run(config)[0].work_dir
+    steps, means = _trajectory(whole)
+    again = study(tmp_path, 'w2_bound', 'bivariate', epochs=2)
+    again.work_dir = str(tmp_path / 'again')
+    again.resume, again.load_from = True, str(Path(whole) / 'epoch_1.pth')
+    resumed_steps, resumed_means = _trajectory(run(again)[0].work_dir)
+    np.testing.assert_array_equal(resumed_steps, steps)
+    np.testing.assert_allclose(resumed_means, means, rtol=1e-5, atol=1e-6)
+
+
+def _trajectory(folder) -> tuple[np.ndarray, np.ndarray]:
+    with np.load(Path(folder) / 'trajectory.npz') as record:
+        return record['steps'], record['means']
+
+
 def test_the_cost_is_measured(tmp_path) -> None:
     runner, _ = run(study(tmp_path, 'mse'))
     cost = runner.message_hub.get_info('cost')

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hetpose.datasets.regression import PROTOCOLS, UCI_SETS
 from hetpose.errors import UserError, unknown_name
 
-HELDOUT, PAPER = 'heldout', 'paper'
-PROTOCOLS = (HELDOUT, PAPER)
+HELDOUT, PAPER = PROTOCOLS
 BASELINE = 'homoscedastic'
 
 METHODS = (
@@ -24,10 +24,6 @@ METHODS = (
     'nll_tic',
     'hybrid',
     'anchored',
-)
-UCI = (
-    *('abalone', 'air', 'appliances', 'concrete', 'electrical', 'energy'),
-    *('gas', 'naval', 'parkinson', 'power', 'red_wine', 'white_wine'),
 )
 
 
@@ -72,7 +68,7 @@ SUITES = {
             trials=10,
             epochs=100,
         ),
-        Suite('uci', METHODS, UCI, ('mse', 'nll', 'tac'), trials=5, epochs=100),
+        Suite('uci', METHODS, UCI_SETS, ('mse', 'nll', 'tac'), trials=5, epochs=100),
     )
 }
 

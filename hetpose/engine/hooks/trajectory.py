@@ -10,11 +10,15 @@ import torch
 from mmengine.dist import is_main_process
 from mmengine.hooks import Hook
 from mmpose.registry import HOOKS
+from torch import Tensor
 
 from hetpose.engine.hooks.objective_switch import find_switchable
 from hetpose.fileio import atomic_path
 
 FILE_NAME = 'trajectory.npz'
+STATE_KEY = 'trajectory'
+
+Record = tuple[Tensor, Tensor, Tensor]  # step (), mean (d,), covariance (d, d)
 
 
 @HOOKS.register_module()
@@ -22,7 +26,8 @@ class TrajectoryHook(Hook):
     """Write μ and Σ at the first training input after every ``interval`` steps.
 
     The file ``trajectory.npz`` in the work directory holds steps (T,), means (T, d) and
-    covariances (T, d, d), starting with step 0, before any update.
+    covariances (T, d, d), starting with step 0, before any update. The path so far travels in the
+    checkpoint: a resumed run goes on with it.
 
     Args:
         interval: steps between records.
@@ -34,16 +39,25 @@ class TrajectoryHook(Hook):
         if interval < 1:
             raise ValueError(f'interval must be at least 1, got {interval}')
         self.interval = interval
+        self._records: list[Record] = []
 
     def before_train(self, runner) -> None:
-        self._records: list[tuple[int, np.ndarray, np.ndarray]] = []
-        self._record(runner, runner.iter)
+        if runner.iter == 0:
+            self._records = []
+        if not self._records:
+            self._record(runner, runner.iter)
 
     def after_train_iter(
         self, runner, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
     ) -> None:
         if self.every_n_train_iters(runner, self.interval):
             self._record(runner, runner.iter + 1)
+
+    def before_save_checkpoint(self, runner, checkpoint: dict) -> None:
+        checkpoint[STATE_KEY] = [torch.stack(parts) for parts in zip(*self._records, strict=True)]
+
+    def after_load_checkpoint(self, runner, checkpoint: dict) -> None:
+        self._records = list(zip(*checkpoint.get(STATE_KEY, ()), strict=True))
 
     def after_train(self, runner) -> None:
         if not is_main_process():
@@ -66,5 +80,4 @@ class TrajectoryHook(Hook):
         if covariance is not None:
             matrix = covariance.matrix[0]
         # Copies: the mean of a free vector is a view of the weights, which go on to change.
-        copies = mean[0].cpu().numpy().copy(), matrix.cpu().numpy().copy()
-        self._records.append((step, *copies))
+        self._records.append((torch.tensor(step), mean[0].cpu().clone(), matrix.cpu().clone()))
