@@ -56,7 +56,6 @@ optim_wrapper = dict(
 train_cfg = dict(by_epoch=True, max_epochs=100, val_interval=5)
 val_cfg = dict()
 test_cfg = dict()
-find_unused_parameters = True
 
 default_hooks = dict(
     logger=dict(type='LoggerHook', interval=1000),

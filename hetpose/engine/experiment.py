@@ -53,6 +53,10 @@ def resolve(config: Config) -> Config:
     check_phases([first, *later], out_dim)
     config.model.update(_floored(first, config.floor))
     config.train_cfg.max_epochs = _at(length, config.epochs)
+    idle = any(_idles(phase) for phase in [first, *later])
+    config.find_unused_parameters = idle
+    if 'model_wrapper_cfg' in config:
+        config.model_wrapper_cfg.find_unused_parameters = idle
     hooks = [hook for hook in config.custom_hooks if _wanted(hook, config.protocol)]
     config.custom_hooks = [*phase_hooks(later, config), *hooks]
     return config
@@ -120,6 +124,12 @@ def _floored(phase: dict, floor: float) -> dict[str, Any]:
 
 def _needs_labels(phase: dict) -> bool:
     return MODELS.get(phase['objective']['type']).needs_target_covariance
+
+
+def _idles(phase: dict) -> bool:
+    """Whether one of the two networks learns nothing, which distributed training must know."""
+    trains_both = MODELS.get(phase['objective']['type']).trains_covariance
+    return not trains_both or bool(phase.get('freeze_mean'))
 
 
 def _at(fraction: float, epochs: int) -> int:

@@ -103,6 +103,13 @@ def test_a_method_that_trains_its_mean_alone_has_no_warm_up(tmp_path) -> None:
         resolve(study(tmp_path, 'anchored', warmup=True))
 
 
+@pytest.mark.parametrize(
+    ('method', 'idle'), [('mse', True), ('anchored', True), ('nll', False), ('hybrid', False)]
+)
+def test_processes_look_for_idle_networks_only_where_there_are_some(tmp_path, method, idle):
+    assert resolve(study(tmp_path, method)).find_unused_parameters == idle
+
+
 def test_the_floor_reaches_every_phase(tmp_path) -> None:
     config = resolve(study(tmp_path, 'hybrid', floor=0.05))
     assert config.model.covariance.floor == 0.05
