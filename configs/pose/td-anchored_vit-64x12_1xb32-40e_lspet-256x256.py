@@ -11,5 +11,3 @@ model = dict(
     )
 )
 train_cfg = dict(max_epochs=40)
-val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(64, 64), head_joints=(12, 13))
-test_evaluator = val_evaluator

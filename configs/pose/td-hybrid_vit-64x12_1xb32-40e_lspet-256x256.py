@@ -14,5 +14,3 @@ custom_hooks = [
         switches=[dict(epoch=8, objective=dict(type='NLLObjective'))],
     ),
 ]
-val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(64, 64), head_joints=(12, 13))
-test_evaluator = val_evaluator

@@ -21,5 +21,3 @@ custom_hooks = [
         switches=[dict(epoch=3, objective=dict(type='NLLObjective'))],
     )
 ]
-val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(32, 32), head_joints=(12, 13))
-test_evaluator = val_evaluator

@@ -5,5 +5,3 @@ _base_ = [
     '../_base_/datasets/coco17.py',
 ]
 model = dict(head=dict(decoder=_base_.codec, out_channels=17))
-val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(64, 64))
-test_evaluator = val_evaluator

@@ -5,5 +5,3 @@ _base_ = [
     '../_base_/datasets/mpii_lsp_lspet.py',
 ]
 model = dict(head=dict(decoder=_base_.codec))
-val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(64, 64), head_joints=(12, 13))
-test_evaluator = val_evaluator

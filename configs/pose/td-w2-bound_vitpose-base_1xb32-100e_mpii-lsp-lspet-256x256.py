@@ -6,5 +6,3 @@ _base_ = [
 ]
 model = dict(head=dict(decoder=_base_.codec, objective=dict(type='W2BoundObjective')))
 train_dataloader = dict(dataset=dict(file='data/pseudo_labels/mpii-lsp-lspet.npz'))
-val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(64, 64), head_joints=(12, 13))
-test_evaluator = val_evaluator

@@ -21,6 +21,18 @@ def test_missing_targets_are_left_out_pair_by_pair() -> None:
     torch.testing.assert_close(moment.covariance(), torch.tensor([[5.0, 2.0], [2.0, 4.0]]))
 
 
+def regressor(covariance: str):
+    return MODELS.build(
+        dict(
+            type='HeteroscedasticRegressor',
+            in_dim=1,
+            out_dim=2,
+            objective=dict(type='NLLObjective'),
+            covariance=dict(type=covariance, floor=1e-6),
+        )
+    )
+
+
 class FakeRunner:
     epoch = 0
     max_epochs = 9
@@ -33,15 +45,7 @@ class FakeRunner:
 
 
 def test_it_reads_what_the_objective_saw_in_training() -> None:
-    model = MODELS.build(
-        dict(
-            type='HeteroscedasticRegressor',
-            in_dim=1,
-            out_dim=2,
-            objective=dict(type='NLLObjective'),
-            covariance=dict(type='AnchoredCovariance', floor=1e-6),
-        )
-    )
+    model = regressor('AnchoredCovariance')
     hook, runner = RefreshAnchorHook(), FakeRunner(model)
     hook.before_train_epoch(runner)
     model.train()
@@ -58,15 +62,7 @@ def test_it_reads_what_the_objective_saw_in_training() -> None:
 
 
 def test_a_covariance_that_a_switch_brings_in_starts_from_the_epoch_before() -> None:
-    model = MODELS.build(
-        dict(
-            type='HeteroscedasticRegressor',
-            in_dim=1,
-            out_dim=2,
-            objective=dict(type='NLLObjective'),
-            covariance=dict(type='CholeskyCovariance'),
-        )
-    )
+    model = regressor('CholeskyCovariance')
     anchored = dict(type='AnchoredCovariance', floor=1e-6)
     switch = ObjectiveSwitchHook([dict(epoch=1, covariance=anchored, reset_optimizer=False)])
     hook, runner = RefreshAnchorHook(), FakeRunner(model, [switch])
@@ -84,14 +80,6 @@ def test_a_covariance_that_a_switch_brings_in_starts_from_the_epoch_before() -> 
 
 
 def test_residuals_that_nothing_needs_are_not_watched() -> None:
-    model = MODELS.build(
-        dict(
-            type='HeteroscedasticRegressor',
-            in_dim=1,
-            out_dim=2,
-            objective=dict(type='NLLObjective'),
-            covariance=dict(type='CholeskyCovariance'),
-        )
-    )
+    model = regressor('CholeskyCovariance')
     RefreshAnchorHook().before_train_epoch(FakeRunner(model))
     assert not model.objective._forward_hooks
