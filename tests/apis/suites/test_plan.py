@@ -2,6 +2,7 @@
 
 import pytest
 
+from hetpose.apis.suites.execute import CONFIGS
 from hetpose.apis.suites.plan import BASELINE, SUITES, Settings, find_suite, plan_units
 from hetpose.errors import UserError
 
@@ -55,3 +56,9 @@ def test_settings_never_share_a_folder():
         for warm_up in (False, True)
     ]
     assert len({v.folder for v in variants}) == len(variants)
+
+
+@pytest.mark.parametrize('suite', list(SUITES))
+def test_every_leaf_is_a_method_and_every_method_a_leaf(suite: str) -> None:
+    leaves = {path.stem for path in (CONFIGS / suite).glob('*.py')}
+    assert leaves == set(SUITES[suite].methods)

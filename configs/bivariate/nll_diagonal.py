@@ -1,1 +1,0 @@
-_base_ = ['../_base_/bivariate.py', '../_base_/methods/nll_diagonal.py']
