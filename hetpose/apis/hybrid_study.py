@@ -55,7 +55,8 @@ def run_study(config: Config, work_dir: str | Path, resume: bool = False) -> dic
         make_pseudo_labels(config, labels, progress=False)
     config.train_dataloader.dataset.file = str(labels)
     config.work_dir = str(work_dir)
-    config.resume = resume
+    # Asked to resume without a checkpoint, a Runner would load the last one before every test.
+    config.resume = resume and (work_dir / 'last_checkpoint').is_file()
     config.default_hooks.checkpoint.update(interval=1, max_keep_ckpts=-1, save_best=None)
     runner = launch.build_runner(config)
     runner.register_hook(EpochLine())

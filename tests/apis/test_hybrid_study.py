@@ -31,7 +31,7 @@ def small_config(root, epochs: int = 2):
 @pytest.fixture(scope='module')
 def finished(root_path, tmp_path_factory):
     work_dir = tmp_path_factory.mktemp('study')
-    return work_dir, run_study(small_config(root_path), work_dir)
+    return work_dir, run_study(small_config(root_path), work_dir, resume=True)  # from nothing
 
 
 @pytest.fixture(scope='module')
