@@ -60,6 +60,7 @@ def main(args: argparse.Namespace) -> None:
 
     config = launch.load_config(args.config, args.cfg_options)
     launch.use_launcher(config, args.launcher)
+    launch.join_processes(config)
     names = ('dimension', 'k', 'pixels', 'squared_distance', 'local_linear')
     make_pseudo_labels(
         config,

@@ -47,7 +47,6 @@ def main(args: argparse.Namespace) -> None:
 
     from hetpose import fileio
     from hetpose.engine import launch
-    from hetpose.engine.checkpoint import check_checkpoint
 
     config = launch.load_config(args.config, args.cfg_options)
     launch.use_work_dir(config, args.work_dir, args.config)
@@ -61,7 +60,7 @@ def main(args: argparse.Namespace) -> None:
         config.test_evaluator = [*evaluators, dict(type='DumpResults', out_file_path=args.dump)]
 
     runner = launch.build_runner(config)
-    check_checkpoint(runner.model, args.checkpoint, whole=True)
+    launch.check_start(runner, args.checkpoint, whole=True)
     launch.build_dataloaders(runner, 'test')
     metrics = runner.test()
     if args.out is not None and is_main_process():

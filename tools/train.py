@@ -45,7 +45,8 @@ def parse_args() -> argparse.Namespace:
         '--cfg-options',
         nargs='+',
         metavar='KEY=VALUE',
-        help='override the config, e.g. train_cfg.max_epochs=5; an unknown key is an error',
+        help='override the config, e.g. train_cfg.max_epochs=5 (in a study: epochs=5); an unknown '
+        'key is an error',
     )
     parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')
     parser.add_argument(
@@ -58,7 +59,6 @@ def parse_args() -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> None:
     from hetpose.engine import launch
-    from hetpose.engine.checkpoint import check_checkpoint
     from hetpose.errors import UserError
 
     config = launch.load_config(args.config, args.cfg_options)
@@ -79,7 +79,7 @@ def main(args: argparse.Namespace) -> None:
 
     runner = launch.build_runner(config)
     if config.get('load_from'):
-        check_checkpoint(runner.model, config.load_from, whole=bool(config.get('resume')))
+        launch.check_start(runner, config.load_from, whole=bool(config.get('resume')))
     launch.build_dataloaders(runner, 'train', 'val')
     runner.train()
 

@@ -53,7 +53,7 @@ optim_wrapper = dict(
     constructor='TwoNetworkConstructor',
     optimizer=dict(type='AdamW', lr=3e-4, weight_decay=0.01),
 )
-train_cfg = dict(by_epoch=True, max_epochs=100, val_interval=5)
+train_cfg = dict(by_epoch=True, val_interval=5)
 val_cfg = dict()
 test_cfg = dict()
 

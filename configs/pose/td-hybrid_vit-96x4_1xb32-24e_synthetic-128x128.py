@@ -11,5 +11,6 @@ custom_hooks = [
     dict(
         type='ObjectiveSwitchHook',
         switches=[dict(epoch=4, objective=dict(type='NLLObjective'))],
-    )
+    ),
+    dict(type='SyncBuffersHook'),
 ]

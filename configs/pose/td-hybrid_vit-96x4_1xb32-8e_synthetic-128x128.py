@@ -19,5 +19,6 @@ custom_hooks = [
     dict(
         type='ObjectiveSwitchHook',
         switches=[dict(epoch=3, objective=dict(type='NLLObjective'))],
-    )
+    ),
+    dict(type='SyncBuffersHook'),
 ]

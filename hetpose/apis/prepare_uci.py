@@ -11,6 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import Request, urlopen
@@ -136,14 +137,21 @@ def prepare_one(source: Source, target: Path, archive: Path) -> None:
     package = archive / source.file_name
     if not (package.exists() and _checksum_holds(source, package)):
         download(source, package)
-    with Members(package) as members:
-        names, rows = source.clean(members.read)
+    try:
+        with Members(package) as members:
+            names, rows = source.clean(members.read)
+    except (ValueError, LookupError, zipfile.BadZipFile) as error:
+        raise UserError(
+            f'{package} cannot be cleaned ({type(error).__name__}: {error}); it is torn, or the '
+            'archive has changed this set'
+        ) from error
     shape = (len(rows), len(names))
     if shape != (source.rows, source.columns):
         raise UserError(
             f'{package}: cleaned to {shape[0]} x {shape[1]}, expected {source.rows} x '
             f'{source.columns}; the archive may have changed this set'
         )
+    _record(source, package)
     write_table(target, names, rows)
 
 
@@ -169,7 +177,7 @@ def download(source: Source, package: Path) -> None:
                     while chunk := response.read(CHUNK):
                         handle.write(chunk)
                         bar.update(len(chunk))
-        except (URLError, OSError) as error:
+        except (URLError, OSError, HTTPException) as error:
             raise UserError(
                 f'cannot download {source.url}: {error}; fetch it by hand to {package}'
             ) from error
@@ -177,24 +185,25 @@ def download(source: Source, package: Path) -> None:
             raise UserError(f'{source.url}: the connection closed early; run again')
         if not zipfile.is_zipfile(temporary):
             raise UserError(f'{source.url}: what came is not a zip file')
-        _verify(source, temporary, package)
+        expected, observed = _expected(source, package), sha256(temporary)
+        if expected not in (None, observed):
+            raise UserError(f'{source.url}: SHA-256 is {observed}, expected {expected}')
 
 
-def _verify(source: Source, file: Path, package: Path) -> None:
-    expected = source.sha256 or _recorded(package).get(package.name)
-    observed = sha256(file)
-    if expected is None:
-        write_json(package.parent / CHECKSUM_FILE, _recorded(package) | {package.name: observed})
-    elif observed != expected:
-        raise UserError(f'{source.url}: SHA-256 is {observed}, expected {expected}')
+def _expected(source: Source, package: Path) -> str | None:
+    return source.sha256 or _recorded(package).get(package.name)
 
 
 def _checksum_holds(source: Source, package: Path) -> bool:
-    expected = source.sha256 or _recorded(package).get(package.name)
-    if expected is None:  # put there by hand: first use
-        _verify(source, package, package)
-        return True
-    return sha256(package) == expected
+    """Whether a file is what it was before; one that was put there by hand is tried."""
+    return _expected(source, package) in (None, sha256(package))
+
+
+def _record(source: Source, package: Path) -> None:
+    """Keep the checksum of a file that proved good, where none is known."""
+    if _expected(source, package) is None:
+        known = _recorded(package) | {package.name: sha256(package)}
+        write_json(package.parent / CHECKSUM_FILE, known)
 
 
 def _recorded(package: Path) -> dict[str, str]:

@@ -18,8 +18,11 @@ def read_csv(path: str | Path, minimum_rows: int = 1) -> tuple[list[str], np.nda
     caller needs, for instance the number of neighbours k of the pseudo-labels.
     """
     path = existing(path, 'table')
-    with path.open(newline='', encoding='utf-8-sig') as handle:
-        lines = [(number, line) for number, line in enumerate(csv.reader(handle), 1) if line]
+    try:
+        with path.open(newline='', encoding='utf-8-sig') as handle:
+            lines = [(number, line) for number, line in enumerate(csv.reader(handle), 1) if line]
+    except (UnicodeDecodeError, csv.Error, IsADirectoryError) as error:
+        raise UserError(f'{path} is not a CSV file in UTF-8: {error}') from error
     if not lines:
         raise UserError(f'{path}: the file is empty; expected a header row and numbers')
     names = [name.strip() for name in lines[0][1]]

@@ -12,7 +12,7 @@ from typing import Any
 from mmengine.config import Config, ConfigDict, DictAction
 from mmengine.optim import OptimWrapper
 from mmengine.registry import Registry, init_default_scope
-from mmengine.runner import EpochBasedTrainLoop, IterBasedTrainLoop, Runner
+from mmengine.runner import EpochBasedTrainLoop, IterBasedTrainLoop, Runner, TestLoop, ValLoop
 from mmpose.registry import (
     DATA_SAMPLERS,
     DATASETS,
@@ -60,10 +60,14 @@ def _parameters(*kinds: type) -> set[str]:
 # Arguments of what the Runner builds from dicts without a type.
 _LOADER_KEYS = _parameters(DataLoader) | {'num_batch_per_epoch'}
 _UNTYPED = {
-    'train_cfg': _parameters(EpochBasedTrainLoop, IterBasedTrainLoop) | {'by_epoch'},
-    'optim_wrapper': _parameters(OptimWrapper) | _REGISTRIES[OPTIM_WRAPPERS],
+    'train_cfg': _parameters(EpochBasedTrainLoop, IterBasedTrainLoop) | {'type', 'by_epoch'},
+    'val_cfg': _parameters(ValLoop) | {'type'},
+    'test_cfg': _parameters(TestLoop) | {'type'},
+    'optim_wrapper': _parameters(OptimWrapper) | _REGISTRIES[OPTIM_WRAPPERS] | {'type'},
+    'auto_scale_lr': {'enable', 'base_batch_size'},
     **{f'{name}_dataloader': _LOADER_KEYS for name in ('train', 'val', 'test')},
 }
+_OPEN = {'default_hooks'}  # any name will do
 # Read by heads, each of which has keys of its own: a config file may say more.
 _COMMON = {
     'model.test_cfg': {'flip_test', 'flip_mode', 'output_heatmaps', 'output_keypoint_indices'}
@@ -123,7 +127,7 @@ def _check_option(config: Config, option: str) -> None:
             known = set(node) | (_RUNNER_KEYS | _EXTRA_KEYS if depth == 0 else set())
             where = '.'.join(parts[:depth])
             known |= _arguments(node) or _UNTYPED.get(where) or _COMMON.get(where) or set()
-            if part not in known:
+            if part not in known and where not in _OPEN:
                 raise UserError(
                     f'--cfg-options {option}: unknown key {part!r}{_hint(part, known)}'
                 )

@@ -8,19 +8,22 @@ So ``--cfg-options dataset=energy trial=3`` is all that has to be said to change
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 from mmengine.config import Config
+from mmengine.dist import get_world_size
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 from mmpose.registry import MODELS
 
 from hetpose.datasets.regression import PROTOCOLS
-from hetpose.datasets.regression.source import build_source
+from hetpose.datasets.regression.source import build_source, load_splits
 from hetpose.errors import UserError, unknown_name
 
 WARMUP_FRACTION = 0.5
 MEAN_ONLY = {'type': 'MSEObjective'}
+FOLLOWS = {'train_cfg.max_epochs': 'epochs', 'randomness.seed': 'trial', 'model.seed': 'trial'}
 
 
 @RUNNERS.register_module()
@@ -38,6 +41,7 @@ def resolve(config: Config) -> Config:
     if config.protocol not in PROTOCOLS:
         raise unknown_name('protocol', config.protocol, PROTOCOLS)
     first, later, length = phases(config.method, config.warmup)
+    check_length(config)
     source = dict(
         config.source,
         name=config.dataset,
@@ -46,18 +50,23 @@ def resolve(config: Config) -> Config:
         pseudo_labels=any(_needs_labels(phase) for phase in [first, *later]),
     )
     for name in ('train', 'val', 'test'):
-        config[f'{name}_dataloader'].dataset.source = source
-    config.randomness = dict(seed=config.trial)
+        if config[f'{name}_dataloader'] is not None:  # --no-validate leaves one out
+            config[f'{name}_dataloader'].dataset.source = source
+    _refuse_what_follows(config)
+    config.randomness = dict(config.get('randomness') or {}, seed=config.trial)
     in_dim, out_dim = build_source(source).dims
     config.model.update(in_dim=in_dim, out_dim=out_dim, seed=config.trial)
     check_phases([first, *later], out_dim)
     config.model.update(_floored(first, config.floor))
     config.train_cfg.max_epochs = _at(length, config.epochs)
+    config.train_dataloader.drop_last = _leaves_one(config.train_dataloader, source)
     idle = any(_idles(phase) for phase in [first, *later])
     config.find_unused_parameters = idle
     if 'model_wrapper_cfg' in config:
         config.model_wrapper_cfg.find_unused_parameters = idle
-    hooks = [hook for hook in config.custom_hooks if _wanted(hook, config.protocol)]
+    # Without held-out data there is nothing to choose weights by.
+    chooses = config.protocol != 'paper' and config.val_dataloader is not None
+    hooks = [hook for hook in config.custom_hooks if chooses or hook['type'] != 'KeepBestHook']
     config.custom_hooks = [*phase_hooks(later, config), *hooks]
     return config
 
@@ -81,11 +90,24 @@ def phases(method: dict[str, Any], warmup: bool) -> tuple[dict, list[dict], floa
     return {'objective': MEAN_ONLY, 'covariance': None}, [start, *squeezed], length
 
 
+def check_length(config: Config) -> None:
+    """Refuse a number of epochs that leaves out a phase of the method."""
+    _, later, length = phases(config.method, config.warmup)
+    for phase in later:
+        epoch, last = _at(phase['at'], config.epochs), _at(length, config.epochs)
+        if epoch >= last:
+            raise UserError(
+                f'epochs={config.epochs}: {phase["objective"]["type"]} would begin after epoch '
+                f'{epoch} of {last}, that is never; take more epochs'
+            )
+
+
 def check_phases(every: list[dict], out_dim: int) -> None:
     """Refuse at once a phase that would fail when its epoch comes."""
+    covariance = None
     for number, phase in enumerate(every):
         objective = MODELS.build(phase['objective'])
-        covariance = phase.get('covariance')
+        covariance = phase.get('covariance') or covariance  # a switch without one keeps the last
         parameterisation = None if covariance is None else MODELS.build(covariance)
         try:
             objective.check(parameterisation, out_dim)
@@ -136,6 +158,19 @@ def _at(fraction: float, epochs: int) -> int:
     return max(1, round(fraction * epochs))
 
 
-def _wanted(hook: dict, protocol: str) -> bool:
-    """Without held-out data there is nothing to choose weights by."""
-    return not (hook['type'] == 'KeepBestHook' and protocol == 'paper')
+def _refuse_what_follows(config: Config) -> None:
+    """What a study fills in itself must be said by the variable that it follows from."""
+    given = {
+        'train_cfg.max_epochs': 'max_epochs' in config.train_cfg,
+        'randomness.seed': 'seed' in (config.get('randomness') or {}),
+        'model.seed': 'seed' in config.model,
+    }
+    for key, variable in FOLLOWS.items():
+        if given[key]:
+            raise UserError(f'{key}: a study sets it from {variable}; say {variable}=N instead')
+
+
+def _leaves_one(loader: dict, source: dict) -> bool:
+    """Whether the last batch would be one sample, of which batch norm has no statistics."""
+    count = math.ceil(len(load_splits(source)['train']) / get_world_size())
+    return count > loader['batch_size'] and count % loader['batch_size'] == 1

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import torch
 from mmengine.config import Config
-from mmengine.dist import is_distributed
+from mmengine.dist import init_dist, is_distributed
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
+from hetpose.engine.checkpoint import check_checkpoint, read_checkpoint
 from hetpose.engine.config_file import load_config as load_config
 from hetpose.engine.config_file import one_line
+from hetpose.engine.phases import enter_phase
 from hetpose.errors import UserError
 
 
@@ -54,6 +56,12 @@ def use_launcher(config: Config, launcher: str) -> None:
         broadcast_buffers=False,
         find_unused_parameters=config.get('find_unused_parameters', False),
     )
+
+
+def join_processes(config: Config) -> None:
+    """Let the processes of a launcher meet now, where no Runner will do it."""
+    if config.launcher != 'none' and not is_distributed():
+        init_dist(config.launcher, **config.get('env_cfg', {}).get('dist_cfg', {}))
 
 
 def use_amp(config: Config) -> None:
@@ -100,3 +108,18 @@ def build_dataloaders(runner: Runner, *names: str) -> None:
         except (OSError, KeyError, TypeError, ValueError, AssertionError) as error:
             # mmpose's COCO classes assert that the annotation file exists.
             raise UserError(f'{name} data: {one_line(error)}') from error
+
+
+def check_start(runner: Runner, path: str, whole: bool) -> None:
+    """Raise where a checkpoint does not fit the model of a Runner, in the checkpoint's phase.
+
+    Args:
+        runner: The Runner, before it loads.
+        path: The checkpoint file; an address (with ``://``) is left to mmengine.
+        whole: Whether every weight must be there, as for a test or to resume.
+    """
+    if '://' in path:
+        return
+    if whole:
+        enter_phase(runner.model, runner.cfg, read_checkpoint(path))
+    check_checkpoint(runner.model, path, whole)

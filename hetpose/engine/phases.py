@@ -7,7 +7,7 @@ from typing import Any
 from mmengine.config import Config
 from torch import nn
 
-from hetpose.engine.hooks.objective_switch import find_switchable
+from hetpose.engine.hooks.objective_switch import find_switchable, switches_done
 
 
 def enter_phase(model: nn.Module, config: Config, checkpoint: dict[str, Any]) -> None:
@@ -16,13 +16,9 @@ def enter_phase(model: nn.Module, config: Config, checkpoint: dict[str, Any]) ->
     To be called before the weights are loaded: another covariance may have other weights, and
     gives the same weights another meaning.
     """
-    epochs_done = checkpoint.get('meta', {}).get('epoch')
-    if not epochs_done:
-        return
     for hook in config.get('custom_hooks') or []:
-        if hook['type'] != 'ObjectiveSwitchHook':
-            continue
-        for switch in sorted(hook['switches'], key=lambda switch: switch['epoch']):
-            if epochs_done - 1 >= switch['epoch']:
+        if hook['type'] == 'ObjectiveSwitchHook':
+            switches = sorted(hook['switches'], key=lambda switch: switch['epoch'])
+            for switch in switches[: switches_done(checkpoint, switches)]:
                 part = find_switchable(model)
                 part.switch(switch.get('objective'), switch.get('covariance'))

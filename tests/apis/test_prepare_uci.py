@@ -77,6 +77,32 @@ def test_half_a_download_is_fetched_again(tmp_path, archive):
     assert prepare(['red_wine'], root) == {'red_wine': 'written'}
 
 
+def test_a_torn_file_put_there_by_hand_is_named_and_not_remembered(tmp_path, archive, monkeypatch):
+    open_source = dataclasses.replace(SOURCES['red_wine'], sha256=None)
+    monkeypatch.setitem(SOURCES, 'red_wine', open_source)
+    monkeypatch.setitem(SOURCES, 'white_wine', open_source)
+    root = tmp_path / 'uci'
+    package = root / 'archive' / open_source.file_name
+    package.parent.mkdir(parents=True)
+    package.write_bytes(archive.read_bytes()[:50])
+    outcomes = prepare(['red_wine', 'white_wine'], root)
+    assert all('cannot be cleaned (BadZipFile' in outcome for outcome in outcomes.values())
+    assert not (package.parent / 'checksums.json').exists()
+    package.write_bytes(archive.read_bytes())
+    assert prepare(['red_wine'], root) == {'red_wine': 'written'}
+
+
+def test_what_cannot_be_cleaned_does_not_stop_the_others(tmp_path, archive, monkeypatch):
+    def changed(read):
+        raise KeyError('strange')
+
+    strange = dataclasses.replace(SOURCES['red_wine'], clean=changed)
+    monkeypatch.setitem(SOURCES, 'white_wine', strange)
+    outcomes = prepare(['white_wine', 'red_wine'], tmp_path / 'uci')
+    assert "KeyError: 'strange'" in outcomes['white_wine']
+    assert outcomes['red_wine'] == 'written'
+
+
 def test_changed_shape_is_refused(tmp_path, archive, monkeypatch):
     monkeypatch.setitem(SOURCES, 'red_wine', dataclasses.replace(SOURCES['red_wine'], rows=3))
     assert 'cleaned to 2 x 3, expected 3 x 3' in prepare(['red_wine'], tmp_path / 'u')['red_wine']

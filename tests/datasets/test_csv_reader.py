@@ -48,3 +48,12 @@ def test_fewer_rows_than_neighbours(tmp_path):
 def test_missing_file_says_where(tmp_path):
     with pytest.raises(UserError, match='absent.csv'):
         read_csv(tmp_path / 'absent.csv')
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    path = tmp_path / 'latin.csv'
+    path.write_bytes('a,größe\n1,2\n'.encode('latin-1'))
+    with pytest.raises(UserError, match=r'latin\.csv is not a CSV file in UTF-8'):
+        read_csv(path)
+    with pytest.raises(UserError, match='not a CSV file'):
+        read_csv(tmp_path)

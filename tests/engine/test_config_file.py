@@ -101,3 +101,22 @@ def test_options_are_read_as_mmengine_reads_them(path: Path) -> None:
 def test_an_option_without_a_value_is_named(path: Path) -> None:
     with pytest.raises(UserError, match='--cfg-options resume: expected KEY=VALUE'):
         load_config(path, ['a=1', 'resume'])
+
+
+@pytest.mark.parametrize(
+    'option',
+    [
+        'val_cfg.type',
+        'test_cfg.fp16',
+        'auto_scale_lr.enable',
+        'default_hooks.mine',
+        'train_cfg.type',
+    ],
+)
+def test_what_mmengine_reads_is_taken(path: Path, option: str) -> None:
+    path.write_text(
+        CONFIG + 'train_cfg = dict(max_epochs=1)\nval_cfg = dict()\ntest_cfg = dict()\n'
+        'auto_scale_lr = dict(base_batch_size=32)\n'
+    )
+    value = dict(type='IterTimerHook') if option == 'default_hooks.mine' else 'EpochBasedTrainLoop'
+    load_config(path, {option: value if option != 'test_cfg.fp16' else True})

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers_study import study
+from helpers_study import study, write_table
 
 from hetpose.engine import launch
 from hetpose.engine.experiment import phases, resolve
@@ -143,3 +143,44 @@ def test_phases_that_cannot_work_are_refused_at_once(tmp_path) -> None:
     config.method.covariance.type = 'FactorCovariance'
     with pytest.raises(UserError, match='diagonal covariance only'):
         resolve(config)
+
+
+def test_a_study_runs_without_validation(tmp_path) -> None:
+    config = study(tmp_path, 'homoscedastic')
+    config.val_cfg = config.val_dataloader = config.val_evaluator = None
+    assert 'nll' in trained(config)
+
+
+@pytest.mark.parametrize(
+    ('option', 'variable'),
+    [('train_cfg.max_epochs', 'epochs'), ('randomness.seed', 'trial'), ('model.seed', 'trial')],
+)
+def test_what_a_study_fills_in_cannot_be_said_twice(tmp_path, option, variable) -> None:
+    with pytest.raises(UserError, match=f'{option}: a study sets it from {variable}'):
+        resolve(study(tmp_path, 'nll', **{option: 5}))
+
+
+def test_other_settings_of_randomness_are_kept(tmp_path) -> None:
+    config = resolve(study(tmp_path, 'nll', trial=3, **{'randomness.deterministic': True}))
+    assert config.randomness == dict(deterministic=True, seed=3)
+
+
+def test_a_last_batch_of_one_sample_is_left_out(tmp_path) -> None:
+    table = write_table(tmp_path / 'odd.csv', rows=122)  # 97 to train with: 3 · 32 + 1
+    config = study(tmp_path, 'nll', dataset=str(table))
+    assert resolve(config).train_dataloader.drop_last
+    assert 'nll' in trained(config)
+    assert not resolve(study(tmp_path, 'nll')).train_dataloader.drop_last
+
+
+def test_a_phase_without_a_covariance_keeps_the_last_one(tmp_path) -> None:
+    config = study(tmp_path, 'hybrid')
+    del config.method.phases[0]['covariance']
+    config.method.phases[0]['objective'] = dict(type='NLLObjective')
+    (switch,) = resolve(config).custom_hooks[0].switches
+    assert switch.covariance is None
+
+
+def test_a_phase_that_would_never_begin_is_refused(tmp_path) -> None:
+    with pytest.raises(UserError, match='epochs=1: NLLObjective would .* never'):
+        resolve(study(tmp_path, 'hybrid', epochs=1))

@@ -1,9 +1,11 @@
 """What a user can get wrong is named in one line before anything starts."""
 
 import os
+from pathlib import Path
 
 import pytest
 import torch
+from helpers_study import study
 from mmengine.config import Config
 
 from hetpose.engine import launch
@@ -42,3 +44,29 @@ def test_mixed_precision_on_a_cpu_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(torch.cuda, 'is_available', lambda: False)
     with pytest.raises(UserError, match='--amp needs a GPU'):
         launch.use_amp(Config(dict(optim_wrapper=dict())))
+
+
+def test_a_checkpoint_is_checked_in_its_own_phase(tmp_path: Path) -> None:
+    """A run that switched away from an anchored covariance has no anchor left to save."""
+    config = study(tmp_path, 'nll')
+    config.method = dict(
+        objective=dict(type='NLLObjective'),
+        covariance=dict(type='AnchoredCovariance'),
+        phases=[dict(at=0.5, objective=dict(type='NLLObjective'),
+                     covariance=dict(type='CholeskyCovariance'))],
+    )  # fmt: skip
+    first = launch.build_runner(config)
+    first.train()
+    assert 'covariance.anchor' not in first.model.state_dict()
+    checkpoint = (Path(first.work_dir) / 'last_checkpoint').read_text()
+    launch.check_start(launch.build_runner(config), checkpoint, whole=True)
+
+
+def test_processes_without_a_runner_meet_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    met = []
+    monkeypatch.setattr(launch, 'init_dist', lambda *args, **kwargs: met.append((args, kwargs)))
+    launch.join_processes(Config(dict(launcher='none')))
+    launch.join_processes(
+        Config(dict(launcher='slurm', env_cfg=dict(dist_cfg=dict(backend='nccl'))))
+    )
+    assert met == [(('slurm',), {'backend': 'nccl'})]

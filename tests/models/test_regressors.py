@@ -120,6 +120,15 @@ def test_divergence_has_a_name() -> None:
     assert 'FactorCovariance' in caught.value.method
 
 
+@pytest.mark.parametrize('network', ['mean_network', 'covariance_network'])
+def test_a_prediction_that_is_not_finite_is_named(network: str) -> None:
+    model = regressor().eval()
+    last = list(getattr(model, network).children())[-1]
+    torch.nn.init.constant_(last.bias, 1e30 if network == 'covariance_network' else float('inf'))
+    with pytest.raises(DivergedError, match='holds NaN or infinite values'):
+        model(torch.randn(BATCH, IN), mode='predict')
+
+
 def test_bad_data_is_not_called_divergence() -> None:
     data = batch()
     data['y'][0, 0] = float('nan')

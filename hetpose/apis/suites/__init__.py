@@ -47,7 +47,7 @@ def run_suite(
     digests = {method: config_digest(method, settings, data_root) for method in chosen}
     folder = out / settings.folder
     run_units(run_unit, units, settings, folder, digests, data_root, jobs)
-    return folder, build_report(folder)
+    return folder, build_report(folder, digests)
 
 
 def rebuild_reports(folder: Path) -> list[tuple[Path, str]]:

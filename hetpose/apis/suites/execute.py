@@ -19,6 +19,7 @@ from mmpose.registry import MODELS
 from hetpose.apis.suites.plan import Settings, Unit
 from hetpose.apis.suites.store import DIVERGED, Result
 from hetpose.datasets.regression.sinusoid import AMPLITUDES, HALF_WIDTH
+from hetpose.engine.experiment import check_length
 from hetpose.engine.hooks.curve import CurveHook
 from hetpose.engine.hooks.trajectory import FILE_NAME
 from hetpose.engine.launch import build_runner, load_config
@@ -50,6 +51,7 @@ def method_config(method: str, settings: Settings) -> Config:
             'train_cfg.val_interval': max(1, settings.epochs // CURVE_POINTS),
         }
     )
+    check_length(config)
     config.default_hooks.checkpoint = None  # a unit is either stored whole or run again
     config.log_level = 'WARNING'  # many units share a terminal
     return config
@@ -58,11 +60,11 @@ def method_config(method: str, settings: Settings) -> Config:
 def config_digest(method: str, settings: Settings, root: str | None = None) -> str:
     """What identifies a configuration: a stored result of another one is not reused.
 
-    Neither is one of the data of another ``root``; the default one has no mark.
+    Neither is one of the data of another ``root``.
     """
     content = method_config(method, settings).to_dict()
-    if root is not None and Path(root).resolve() != data_root('uci').resolve():
-        content['data_root'] = str(Path(root).resolve())
+    if settings.suite == 'uci':
+        content['data_root'] = str(data_root('uci', root).resolve())
     text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -10,7 +10,7 @@ from typing import Any
 from hetpose.apis.suites import paper, plots
 from hetpose.apis.suites.plan import BASELINE, HELDOUT, Suite, find_suite
 from hetpose.apis.suites.statistics import Summary, summarise
-from hetpose.apis.suites.store import DIVERGED, Result, load_all, strict
+from hetpose.apis.suites.store import DIVERGED, Result, load_current, strict
 from hetpose.errors import UserError
 from hetpose.fileio import write_json, write_text
 
@@ -30,16 +30,20 @@ PROTOCOL_NOTES = {
 Table = dict[str, dict[str, dict[str, Summary]]]  # dataset, metric, method
 
 
-def build_report(folder: Path) -> str:
-    """Write report.md, report.json and plots/ from the stored units; returns the Markdown."""
-    results = load_all(folder)
+def build_report(folder: Path, digests: dict[str, str] | None = None) -> str:
+    """Write report.md, report.json and plots/ from the stored units; returns the Markdown.
+
+    Units of another configuration than ``digests`` names for their method are left out.
+    """
+    results, left_out = load_current(folder, digests)
     if not results:
         raise UserError(f'no stored units in {folder}')
     suite = find_suite(results[0].settings.suite)
     table = tabulate(suite, results)
     losers = not_better_than_baseline(table) if results[0].settings.protocol == HELDOUT else {}
     pictures = plots.draw(suite, results, folder / 'plots')
-    text = markdown(suite, results, table, losers, [path.relative_to(folder) for path in pictures])
+    pictures = [path.relative_to(folder) for path in pictures]
+    text = markdown(suite, results, table, losers, pictures, left_out)
     write_text(folder / 'report.md', text)
     write_json(folder / 'report.json', as_json(results, table, losers))
     return text
@@ -85,6 +89,7 @@ def markdown(
     table: Table,
     losers: dict[str, list[str]],
     pictures: Sequence[Path],
+    left_out: Sequence[str] = (),
 ) -> str:
     settings = results[0].settings
     trials = 1 + max(result.unit.trial for result in results)
@@ -101,6 +106,8 @@ def markdown(
         lines += ['', ANCHORED_NOTE]
     if settings.warm_up and any(result.unit.method == 'natural' for result in results):
         lines += ['', NATURAL_NOTE]
+    if left_out:
+        lines += ['', f'Stored here, but left out: {"; ".join(left_out)}.']
     for dataset in sorted(table, key=suite.datasets.index):
         lines += ['', f'## {dataset}', '']
         lines += _dataset_table(suite, dataset, table[dataset], losers.get(dataset, []))

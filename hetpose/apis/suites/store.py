@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,22 @@ def load(path: Path) -> Result:
 def load_all(folder: Path) -> list[Result]:
     """Every stored result of one group of settings, in a fixed order."""
     return [load(path) for path in sorted((folder / 'units').glob('*/*.json'))]
+
+
+def load_current(
+    folder: Path, digests: dict[str, str] | None = None
+) -> tuple[list[Result], list[str]]:
+    """The stored results of one configuration a method, and a sentence for what is left out.
+
+    ``digests`` names the configuration by method; for others it is that of the newest unit.
+    """
+    paths = sorted((folder / 'units').glob('*/*.json'))
+    results = [load(path) for path in paths]
+    by_age = sorted(zip(paths, results, strict=True), key=lambda pair: pair[0].stat().st_mtime_ns)
+    wanted = {result.unit.method: result.digest for _, result in by_age} | (digests or {})
+    old = Counter(r.unit.method for r in results if r.digest != wanted[r.unit.method])
+    notices = [f'{method}: {old[method]} units of another configuration' for method in old]
+    return [r for r in results if r.digest == wanted[r.unit.method]], notices
 
 
 def groups(folder: Path) -> list[Path]:

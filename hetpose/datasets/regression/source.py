@@ -19,6 +19,7 @@ from hetpose.errors import UserError, unknown_name
 from hetpose.ops.neighbours import pseudo_covariances
 from hetpose.ops.spd import symmetric_sqrt
 
+NEARLY_CONSTANT = 1e-12  # range of a column, relative to its mean
 PROTOCOLS = ('heldout', 'paper')
 SPLITS = ('train', 'val', 'test')
 HELDOUT_FRACTIONS = (0.8, 0.1, 0.1)
@@ -129,9 +130,12 @@ class RegressionSource(ABC):
 
 def _standardised(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Zero mean and unit variance over ``rows``; a constant column becomes zero."""
-    mean, deviation = values[rows].mean(0), values[rows].std(0)
-    constant = deviation <= np.finfo(np.float64).eps * np.maximum(1.0, np.abs(mean))
-    return (values - mean) / np.where(constant, 1.0, deviation)
+    chosen = values[rows]
+    mean, deviation = chosen.mean(0), chosen.std(0)
+    # A constant column has a range of 0; its deviation is not quite that, for its mean is rounded.
+    constant = np.ptp(chosen, axis=0) <= NEARLY_CONSTANT * np.maximum(1.0, np.abs(mean))
+    centre = np.where(constant, chosen[0], mean)
+    return (values - centre) / np.where(constant, 1.0, deviation)
 
 
 def build_source(config: dict[str, Any]) -> RegressionSource:

@@ -45,6 +45,7 @@ class UCISource(RegressionSource):
 
     def __init__(self, name: str, root: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        name = str(name)
         if name not in UCI_SETS and not name.endswith('.csv'):
             raise unknown_name('data set', name, UCI_SETS)
         self.name = name

@@ -15,6 +15,7 @@ from torch import Tensor
 from hetpose.engine.hooks.objective_switch import find_switchable
 from hetpose.engine.hooks.refresh_anchor import residual_covariance
 from hetpose.models.covariance import ConstantCovariance
+from hetpose.models.regressors import DivergedError
 from hetpose.ops.gaussian import negative_log_likelihood
 from hetpose.ops.spd import NotPositiveDefiniteError
 
@@ -78,6 +79,8 @@ class KeepBestHook(Hook):
     def _keep_parts(self, runner, model: Any, arrays: Any, mse: float, nll: float) -> None:
         constant = isinstance(model.covariance, ConstantCovariance)
         better = mse < self.state.get('mse', float('inf'))
+        if not better and 'mean' not in self.state:
+            return  # nothing could be measured yet
         if constant and better:  # a constant covariance belongs to its mean
             train = runner.train_dataloader.dataset
             model.covariance.set_anchor(residual_covariance(model, train))
@@ -136,14 +139,18 @@ def _load(model: Any, state: State) -> None:
 
 @torch.no_grad()
 def _scores(model: Any, arrays: Any) -> tuple[float, float]:
-    """MSE and NLL on a split; the same on every process, those of the first."""
+    """MSE and NLL on a split; the same on every process, those of the first.
+
+    What cannot be measured is infinitely bad: never kept, and training says itself when it breaks.
+    """
     device = next(model.parameters()).device
-    mean, covariance = model.distribution(arrays.x.to(device))
-    residual = arrays.y.to(device) - mean
-    scores = torch.tensor([float(residual.square().mean()), float('inf')], device=device)
-    if covariance is not None:
-        with suppress(NotPositiveDefiniteError):  # infinitely unlikely: never kept
-            scores[1] = negative_log_likelihood(residual, covariance.matrix).mean()
+    scores = torch.full((2,), float('inf'), device=device)
+    with suppress(DivergedError, NotPositiveDefiniteError):
+        predicted = model.predict(arrays.x.to(device))
+        residual = arrays.y.to(device) - predicted['mean']
+        scores[0] = residual.square().mean()
+        if predicted['covariance'] is not None:
+            scores[1] = negative_log_likelihood(residual, predicted['covariance']).mean()
     broadcast(scores)
     mse, nll = torch.nan_to_num(scores, nan=float('inf')).tolist()
     return mse, nll

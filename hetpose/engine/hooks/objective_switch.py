@@ -24,6 +24,18 @@ def find_switchable(model: nn.Module) -> Any:
     raise TypeError(f'{type(model).__name__} has no switch() method, nor has its head')
 
 
+def switches_done(checkpoint: dict[str, Any], switches: Sequence[dict[str, Any]]) -> int:
+    """How many of the switches, in order, lie behind a checkpoint.
+
+    The run itself said so; one that did not is taken to have been saved at the end of an epoch.
+    """
+    said = checkpoint.get('message_hub', {}).get('runtime_info', {}).get(PHASE_KEY)
+    if said is not None:
+        return min(int(said), len(switches))
+    epochs_done = checkpoint.get('meta', {}).get('epoch') or 0
+    return sum(epochs_done - 1 >= switch['epoch'] for switch in switches)
+
+
 @HOOKS.register_module()
 class ObjectiveSwitchHook(Hook):
     """Call ``switch(objective=..., covariance=...)`` of the model when an epoch is reached.
@@ -62,13 +74,13 @@ class ObjectiveSwitchHook(Hook):
         phase.
         """
         starts_training = isinstance(runner._train_loop, BaseLoop) and not runner._resume
-        epochs_done = checkpoint.get('meta', {}).get('epoch')
-        if epochs_done and not starts_training:
-            self._advance(runner, epochs_done - 1, set_lr=False)
+        if not starts_training:
+            self._advance(runner, switches_done(checkpoint, self.switches), set_lr=False)
 
     def before_train_epoch(self, runner) -> None:
         """Advance to the phase of this epoch."""
-        self._advance(runner, runner.epoch, set_lr=True)
+        due = sum(runner.epoch >= switch['epoch'] for switch in self.switches)
+        self._advance(runner, due, set_lr=True)
 
     @staticmethod
     def _restart_optimizer(runner, switch: dict[str, Any]) -> None:
@@ -79,13 +91,13 @@ class ObjectiveSwitchHook(Hook):
             for group in runner.optim_wrapper.param_groups:
                 group['lr'] = switch['lr']
 
-    def _advance(self, runner, epoch: int, set_lr: bool) -> None:
-        while self.phase < len(self.switches) and epoch >= self.switches[self.phase]['epoch']:
+    def _advance(self, runner, phase: int, set_lr: bool) -> None:
+        while self.phase < phase:
             switch = self.switches[self.phase]
             part = find_switchable(runner.model)
             part.switch(objective=switch.get('objective'), covariance=switch.get('covariance'))
             if set_lr:
                 self._restart_optimizer(runner, switch)
             self.phase += 1
-            runner.logger.info(f'epoch {epoch}: objective phase {self.phase}: {switch}')
+            runner.logger.info(f'objective phase {self.phase}: {switch}')
         runner.message_hub.update_info(PHASE_KEY, self.phase)

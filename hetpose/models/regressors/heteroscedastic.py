@@ -5,6 +5,8 @@ Axes: B batch, m inputs, d targets.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -101,11 +103,19 @@ class HeteroscedasticRegressor(BaseModel):
         if mode == 'loss':
             assert y is not None
             return self.loss(x, y, target_root)
-        mean, covariance = self.distribution(x)
         if mode == 'predict':
+            return [self.predict(x)]
+        return self.distribution(x)
+
+    def predict(self, x: Tensor) -> dict[str, Tensor | None]:
+        """The mean (B, d) and Σ (B, d, d) or None at x (B, m); both finite."""
+        with self._divergence_named(x):
+            mean, covariance = self.distribution(x)
             matrix = None if covariance is None else covariance.matrix
-            return [{'mean': mean, 'covariance': matrix}]
-        return mean, covariance
+        for name, value in (('mean', mean), ('covariance', matrix)):
+            if value is not None and not torch.isfinite(value).all():
+                raise self.diverged(f'the predicted {name} holds NaN or infinite values')
+        return {'mean': mean, 'covariance': matrix}
 
     def distribution(self, x: Tensor) -> tuple[Tensor, Covariance | None]:
         """The mean (B, d) and Σ at x (B, m)."""
@@ -138,17 +148,23 @@ class HeteroscedasticRegressor(BaseModel):
 
     def loss(self, x: Tensor, y: Tensor, target_root: Tensor | None) -> dict[str, Tensor]:
         """The objective's mean over the batch, and ‖r‖² for those who watch the mean alone."""
-        try:
+        with self._divergence_named(x):
             mean, covariance = self.distribution(x)
             loss = self.objective(mean, y, covariance, target_root).mean()
-        except ValueError as error:
-            if isinstance(error, NotPositiveDefiniteError) or not self._outputs_are_finite(x):
-                raise self.diverged(str(error)) from error
-            raise  # bad input, not bad weights
         if not torch.isfinite(loss):
             raise self.diverged(f'the loss is {float(loss.detach())}')
         squared_error = (y - mean.detach()).square().sum(-1).mean()
         return {'loss': loss, 'squared_error': squared_error}
+
+    @contextmanager
+    def _divergence_named(self, x: Tensor) -> Iterator[None]:
+        """Turn what bad weights, not bad input, make the algebra refuse into a DivergedError."""
+        try:
+            yield
+        except ValueError as error:
+            if isinstance(error, NotPositiveDefiniteError) or not self._outputs_are_finite(x):
+                raise self.diverged(str(error)) from error
+            raise
 
     @torch.no_grad()
     def _outputs_are_finite(self, x: Tensor) -> bool:

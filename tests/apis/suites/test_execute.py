@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from mmengine.hooks import Hook
 
 from hetpose.apis.suites import execute, rebuild_reports, run_suite
 from hetpose.apis.suites.execute import config_digest, method_config, run_unit, unit_config
@@ -38,7 +39,8 @@ def batches(runner):
 def test_methods_of_a_trial_share_weights_batches_and_columns(tmp_path, data):
     reference = None
     for method in METHODS:
-        config = unit_config(Unit('concrete', method, 3), SETTINGS, tmp_path / method, data)
+        settings = Settings('uci', 'heldout', 2)
+        config = unit_config(Unit('concrete', method, 3), settings, tmp_path / method, data)
         runner = build_runner(config)
         networks = {
             f'{name}.{key}': value
@@ -98,6 +100,25 @@ def test_a_numerical_failure_is_a_result(tmp_path, data, monkeypatch):
     assert result.divergence['reason']
 
 
+def test_weights_that_break_in_the_last_step_of_an_epoch_are_a_result(tmp_path, data, monkeypatch):
+    def breaking(config):
+        runner = build_runner(config)
+
+        class Break(Hook):
+            priority = 'VERY_HIGH'
+
+            def after_train_epoch(self, runner) -> None:
+                torch.nn.init.constant_(next(runner.model.parameters()), float('nan'))
+
+        runner.register_hook(Break())
+        return runner
+
+    monkeypatch.setattr(execute, 'build_runner', breaking)
+    result = run_unit(Unit('concrete', 'nll', 0), SETTINGS, 'x', tmp_path, data)
+    assert result.status == 'diverged'
+    assert 'NaN' in result.divergence['reason']
+
+
 def test_digest_follows_every_setting():
     digests = {
         config_digest('nll', settings)
@@ -105,7 +126,7 @@ def test_digest_follows_every_setting():
             SETTINGS,
             Settings('uci', 'heldout', 2),
             Settings('uci', 'paper', 1),
-            Settings('uci', 'heldout', 1, warm_up=True),
+            Settings('uci', 'heldout', 4, warm_up=True),
             Settings('multivariate', 'heldout', 1),
         )
     }
@@ -118,18 +139,20 @@ def test_digest_follows_the_data_root(tmp_path, monkeypatch):
     default = config_digest('nll', SETTINGS)
     assert config_digest('nll', SETTINGS, str(tmp_path / 'uci')) == default
     assert config_digest('nll', SETTINGS, str(tmp_path / 'other')) != default
+    monkeypatch.setenv('HETPOSE_DATA', str(tmp_path / 'elsewhere'))
+    assert config_digest('nll', SETTINGS) != default
 
 
 @pytest.mark.parametrize('suite', SUITES.values(), ids=lambda suite: suite.name)
 def test_every_method_has_a_config(suite):
-    settings = Settings(suite.name, suite.protocols[0], 1, warm_up=True)
+    settings = Settings(suite.name, suite.protocols[0], 4, warm_up=True)
     for method in suite.methods:
-        assert method_config(method, settings).epochs == 1
+        assert method_config(method, settings).epochs == 4
 
 
 @pytest.mark.parametrize('method', SUITES['univariate'].methods)
 def test_a_warm_up_leaves_out_the_methods_that_cannot_have_one(method, tmp_path):
-    settings = Settings('univariate', SUITES['univariate'].protocols[0], 2, warm_up=True)
+    settings = Settings('univariate', SUITES['univariate'].protocols[0], 4, warm_up=True)
     dataset = SUITES['univariate'].datasets[0]
     config = resolve(unit_config(Unit(dataset, method, 0), settings, tmp_path, None))
     if method == 'natural':

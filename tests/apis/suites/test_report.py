@@ -112,3 +112,16 @@ def test_a_method_without_warm_up_is_named(tmp_path):
             result.metrics = {'mse': 1.0, 'nll': 1.0}
             save(folder, result)
         assert ('natural has no mean without its covariance' in build_report(folder)) == warm_up
+
+
+def test_units_of_another_configuration_are_left_out_and_named(tmp_path):
+    settings = Settings('uci', 'heldout', 2)
+    for trial, (digest, nll) in enumerate([('old', 10.0), ('old', 10.0), ('new', 0.0)]):
+        unit = Unit('concrete', 'nll', trial)
+        save(tmp_path, Result(unit, settings, digest, metrics={'mse': 1.0, 'nll': nll}))
+    said = 'left out: nll: 2 units of another configuration.'
+    for text in (build_report(tmp_path, {'nll': 'new'}), build_report(tmp_path)):
+        assert said in text
+        assert '0.000' in text
+        assert '10.000' not in text
+    assert 'left out: nll: 1 units' in build_report(tmp_path, {'nll': 'old'})

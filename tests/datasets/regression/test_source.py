@@ -4,6 +4,7 @@ import torch
 from helpers_study import COLUMNS, ROWS, write_table
 
 from hetpose.datasets.regression import UCISource
+from hetpose.datasets.regression.source import _standardised
 from hetpose.errors import UserError
 
 
@@ -68,3 +69,13 @@ def test_only_training_rows_have_labels_and_they_are_symmetric(table) -> None:
 def test_an_unknown_protocol_lists_the_known(table) -> None:
     with pytest.raises(UserError, match='heldout, paper'):
         UCISource(table, protocol='loo')
+
+
+@pytest.mark.parametrize('value', [0.998, 288.0, 1e-3, 12345.678])
+def test_a_column_that_training_rows_do_not_vary_is_not_blown_up(value: float) -> None:
+    values = np.full((12000, 2), value)
+    values[:, 1] = np.arange(12000)
+    values[-1, 0] = value + 1e-3
+    scaled = _standardised(values, np.arange(11999))
+    assert np.all(scaled[:-1, 0] == 0)
+    assert scaled[-1, 0] == pytest.approx(1e-3, rel=1e-6)

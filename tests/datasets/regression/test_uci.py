@@ -14,6 +14,8 @@ def test_a_quarter_of_the_columns_predicts_the_rest(tmp_path, columns, inputs) -
 def test_an_unknown_set_lists_the_known() -> None:
     with pytest.raises(UserError, match="unknown data set 'iris'; known: abalone, air"):
         UCISource('iris')
+    with pytest.raises(UserError, match="unknown data set '4'"):
+        UCISource(4)  # as --cfg-options dataset=4 gives it
 
 
 def test_too_few_rows_or_columns_are_named(tmp_path) -> None:

@@ -60,6 +60,13 @@ def test_a_checkpoint_is_loaded_in_its_own_phase() -> None:
     assert runner.optim_wrapper.param_groups[0]['lr'] == 1.0
 
 
+def test_a_checkpoint_within_an_epoch_says_its_own_phase() -> None:
+    hook, runner = ObjectiveSwitchHook(SWITCHES), Runner()
+    hub = {'runtime_info': {PHASE_KEY: 2}}
+    hook.after_load_checkpoint(runner, {'meta': {'epoch': 5}, 'message_hub': hub})
+    assert runner.model.head.calls == [('o', None), (None, 'c')]
+
+
 @pytest.mark.parametrize(
     ('wanted', 'left'), [({}, {}), ({'reset_optimizer': False}, {'moments': 1})]
 )
