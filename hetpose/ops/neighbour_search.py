@@ -91,11 +91,12 @@ def _product_blocks(x: Tensor, k: int, size: int) -> Iterator[Block]:
 def _own_row_first(block: Block) -> Block:
     """Every row is its own first neighbour, also among more than k duplicates."""
     own = torch.arange(block.start, block.stop, device=block.indices.device)
-    here = block.indices == own.unsqueeze(1)
+    rows = (block.indices[:, 0] != own).nonzero()[:, 0]  # duplicates: few, in most tables
+    here = block.indices[rows] == own[rows, None]
     # Where a row is missing from its own neighbours all k are duplicates of it: replace the last.
-    place = torch.where(here.any(1), here.int().argmax(1), block.indices.shape[1] - 1).unsqueeze(1)
-    block.indices.scatter_(1, place, block.indices[:, :1].clone())
-    block.distances.scatter_(1, place, block.distances[:, :1].clone())
+    place = torch.where(here.any(1), here.int().argmax(1), here.shape[1] - 1)
+    block.indices[rows, place] = block.indices[rows, 0]
+    block.distances[rows, place] = block.distances[rows, 0]
     block.indices[:, 0], block.distances[:, 0] = own, 0
     return block
 
@@ -109,7 +110,7 @@ def neighbour_blocks(
     """
     n, r = x.shape
     tree = 0 < r <= TREE_DIMENSIONS
-    needed = 64 * k + row_bytes + (0 if tree else 16 * n)
+    needed = (24 if tree else 64) * k + row_bytes + (0 if tree else 16 * n)
     rows = max(min(memory_limit // 2, BLOCK_BYTES) // needed, 1)
     size = int(min(rows, n if tree else PRODUCT_ROWS))
     search = _tree_blocks if tree else _product_blocks

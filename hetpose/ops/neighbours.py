@@ -74,8 +74,11 @@ def nearest_neighbours(
     distances = torch.empty(len(x), k, dtype=x.dtype, device=x.device)
     indices = torch.empty(len(x), k, dtype=torch.int64, device=x.device)
     for block in neighbour_blocks(x.detach(), k, memory_limit, progress=progress):
-        distances[block.start : block.stop] = block.distances
-        indices[block.start : block.stop] = block.indices
+        if block.stop - block.start == len(x):  # the whole result: a copy would cost page faults
+            distances, indices = block.distances.to(x.dtype), block.indices
+        else:
+            distances[block.start : block.stop] = block.distances
+            indices[block.start : block.stop] = block.indices
     return distances, indices
 
 
