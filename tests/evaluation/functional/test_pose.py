@@ -14,6 +14,7 @@ from hetpose.evaluation.functional.pose import (
     mean_squared_error,
     residual_covariance,
 )
+from hetpose.ops.gaussian import negative_log_likelihood
 
 SAMPLES, JOINTS = 4000, 3
 DIM = 2 * JOINTS
@@ -131,6 +132,17 @@ def test_covariance_of_few_incomplete_residuals_is_positive_definite():
     residual = torch.randn(5, DIM, generator=generator, dtype=torch.float64)
     mask = (torch.rand(5, JOINTS, generator=generator) > 0.4).repeat_interleave(2, dim=1)
     assert torch.linalg.eigvalsh(residual_covariance(residual, mask)).min() > 0
+
+
+def test_a_constant_covariance_of_few_samples_is_still_a_baseline():
+    """Half of 100 samples hardly determine 28 dimensions; the likelihood must not explode."""
+    generator = torch.Generator().manual_seed(3)
+    factor = torch.eye(28).double() + 0.2 * torch.randn(28, 28, generator=generator).double()
+    residual = torch.randn(100, 28, generator=generator, dtype=torch.float64) @ factor.mT
+    mask = (torch.rand(100, 14, generator=generator) > 0.2).repeat_interleave(2, dim=1)
+    fitted = cross_fitted_covariance(residual, mask)
+    truth = negative_log_likelihood(residual, factor @ factor.mT, mask).mean()
+    assert negative_log_likelihood(residual, fitted, mask).mean() < truth + 10
 
 
 def test_bad_arguments():
