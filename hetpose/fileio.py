@@ -10,14 +10,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hetpose.errors import UserError
+
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path that replaces ``path`` on success and is removed on failure."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The suffix is kept, because savers such as numpy and matplotlib read the format from it.
-    handle, name = tempfile.mkstemp(prefix=f'.{path.stem}-', suffix=path.suffix, dir=path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # The suffix is kept, because savers such as numpy and matplotlib read the format from it.
+        prefix = f'.{path.stem}-'
+        handle, name = tempfile.mkstemp(prefix=prefix, suffix=path.suffix, dir=path.parent)
+    except OSError as error:
+        raise UserError(f'cannot write {path}: {error.strerror}') from error
     os.close(handle)
     temporary = Path(name)
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hetpose import fileio
+from hetpose.errors import UserError
 
 
 def test_success_replaces_and_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -42,3 +43,9 @@ def test_others_may_read_it(tmp_path: Path) -> None:
     (tmp_path / 'b.txt').write_text('x')
     modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ('a.txt', 'b.txt')}
     assert len(modes) == 1
+
+
+def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(UserError, match=r'cannot write .*a\.json: '):
+        fileio.write_json(tmp_path / 'file' / 'a.json', {})

@@ -80,18 +80,18 @@ def main(args: argparse.Namespace) -> None:
     from hetpose.errors import UserError
 
     fit = None
-    if args.arrays is not None:
-        predictions = read_arrays(args.arrays, units=args.units or '')
-    else:
-        from hetpose.apis.predict import load_config, load_model, predict_split
-
-        config = load_config(args.config, args.cfg_options)
-        model = load_model(config, args.checkpoint, args.device or 'cpu')
-        split = args.split or 'val'
-        predictions = predict_split(model, config, split, args.limit)
-        if args.fit_split not in (None, split):
-            fit = predict_split(model, config, args.fit_split, args.limit)
     try:
+        if args.arrays is not None:
+            predictions = read_arrays(args.arrays, units=args.units or '')
+        else:
+            from hetpose.apis.predict import load_config, load_model, predict_split
+
+            config = load_config(args.config, args.cfg_options)
+            model = load_model(config, args.checkpoint, args.device or 'cpu')
+            split = args.split or 'val'
+            predictions = predict_split(model, config, split, args.limit)
+            if args.fit_split not in (None, split):
+                fit = predict_split(model, config, args.fit_split, args.limit)
         report = calibrate(
             predictions,
             fit,

@@ -56,7 +56,7 @@ def _covariance(cov: Tensor, mean: Tensor) -> Tensor:
     )
 
 
-def _mask(mask: Any, mean: Tensor) -> Tensor:
+def _mask(mask: Any, mean: Tensor, block: int | None = None) -> Tensor:
     """Booleans (N, d) from None, a mask per dimension or a mask per joint (N, K)."""
     size, dim = len(mean), mean[0].numel()
     if mask is None:
@@ -68,6 +68,8 @@ def _mask(mask: Any, mean: Tensor) -> Tensor:
         return mask.repeat_interleave(mean.shape[2], dim=-1)
     if mask.shape == (size, dim):
         return mask
+    if block and mask.shape == (size, dim // block):
+        return mask.repeat_interleave(block, dim=-1)
     raise ValueError(
         f'mask has shape {tuple(mask.shape)}, which does not fit a mean of {tuple(mean.shape)}'
     )
@@ -89,7 +91,7 @@ def gaussian_arrays(
         )
     if target.shape != mean.shape:
         raise ValueError(f'target has shape {tuple(target.shape)}, mean {tuple(mean.shape)}')
-    covariance, here = _covariance(cov, mean), _mask(mask, mean)
+    covariance, here = _covariance(cov, mean), _mask(mask, mean, block)
     block = (mean.shape[2] if mean.ndim == 3 else 1) if block is None else block
     if block < 1 or here.shape[1] % block:
         raise ValueError(f'block {block} does not divide the {here.shape[1]} dimensions')

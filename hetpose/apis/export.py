@@ -151,7 +151,8 @@ def _root(error: BaseException) -> str:
 def _metadata(model: PoseModel, module: ExportedPose) -> dict[str, str]:
     return {
         'hetpose.config': model.name,
-        'hetpose.joint_names': json.dumps(model.joint_names),
+        # All of them, as the module returns them; test_cfg may choose some for predictions.
+        'hetpose.joint_names': json.dumps(list(model.meta['keypoint_id2name'].values())),
         'hetpose.input_size': json.dumps(list(module.head.decoder.input_size)),
         'hetpose.image': 'values 0 to 255, channels '
         + ('BGR' if module.swap_channels else 'as trained'),

@@ -40,8 +40,10 @@ class BoxSource:
     def __init__(self, boxes: Any = None, detector: Detector | None = None) -> None:
         if boxes is not None and detector is not None:
             raise UserError('give boxes or a detector, not both')
+        if not (boxes is None or isinstance(boxes, Mapping | list | tuple | np.ndarray)):
+            raise UserError(f'boxes must be a list or a dict of lists, got {boxes!r}')
         self.detector = detector
-        self.table = boxes
+        self.table: Any = boxes
         self.every = _depth(boxes) == 2 if isinstance(boxes, Sequence | np.ndarray) else False
 
     def check_length(self, count: int) -> None:
@@ -69,7 +71,11 @@ class BoxSource:
                 if key in self.table:
                     return self.table[key]
             raise ValueError('no boxes were given for it')
-        return self.table if self.every else self.table[picture.index]
+        if self.every:
+            return self.table
+        if picture.index >= len(self.table):
+            raise ValueError('no boxes were given for it')
+        return self.table[picture.index]
 
 
 def _depth(value: Any) -> int:

@@ -19,6 +19,7 @@ from torch import nn
 from hetpose.engine import launch
 from hetpose.engine.checkpoint import check_checkpoint, read_checkpoint, weights_of
 from hetpose.engine.config_file import check_config
+from hetpose.engine.phases import enter_phase
 from hetpose.errors import UserError
 
 
@@ -86,7 +87,10 @@ def load_pose_model(
             f'config {config.filename}: {type(getattr(network, "head", None)).__name__} predicts '
             'no covariance; use a config with HeteroscedasticHead'
         )
-    meta = None if checkpoint is None else load_weights(network, checkpoint).get('dataset_meta')
+    meta = None
+    if checkpoint is not None:
+        enter_phase(network, config, read_checkpoint(checkpoint))
+        meta = load_weights(network, checkpoint).get('dataset_meta')
     meta = meta or dataset_meta_from_config(config, 'test') or dataset_meta_from_config(config)
     if not meta or 'keypoint_id2name' not in meta:
         raise UserError(

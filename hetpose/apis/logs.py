@@ -30,6 +30,8 @@ def read_curves(path: Path) -> dict[str, Curve]:
             record = json.loads(line)
         except json.JSONDecodeError:
             continue  # the run was killed while it wrote, or still writes
+        if not isinstance(record, dict):
+            continue
         step = record.get('step', record.get('iter'))
         for key, value in record.items():
             if step is not None and key not in ('step', 'iter') and isinstance(value, int | float):
@@ -52,7 +54,6 @@ def plot_curves(logs: list[str], keys: list[str], out: str | Path) -> None:
         1,
         figsize=(7, 2.6 * len(keys)),
         squeeze=False,
-        sharex=True,
         layout='constrained',
     )
     for axis, key in zip(axes[:, 0], keys, strict=True):
@@ -61,9 +62,12 @@ def plot_curves(logs: list[str], keys: list[str], out: str | Path) -> None:
                 raise unknown_name(f'scalar of {name}', key, list(curves))
             axis.plot(*zip(*curves[key], strict=True), label=name, linewidth=1.5)
         axis.set_ylabel(key)
+        axis.set_xlabel('step')  # mmengine counts iterations in training, epochs in validation
         axis.grid(alpha=0.3)
     axes[0, 0].legend(frameon=False)
-    axes[-1, 0].set_xlabel('step')
+    known = figure.canvas.get_supported_filetypes()
+    if Path(out).suffix.lstrip('.').lower() not in known:
+        raise unknown_name('kind of picture', Path(out).suffix, [f'.{kind}' for kind in known])
     with atomic_path(out) as temporary:
         figure.savefig(temporary, dpi=150)
     pyplot.close(figure)

@@ -120,9 +120,13 @@ class HetPoseVisualizer(PoseLocalVisualizer):
         instances = sample.get('pred_instances')
         if 'correlation' in self.panels and instances is not None:
             panels.append(self._correlation(instances, image.shape[0]))
-        if 'heatmaps' in self.panels and 'pred_fields' in sample:
-            heat = self._draw_instance_heatmap(sample.pred_fields, image)
-            panels += [] if heat is None else [heat]
+        if 'heatmaps' in self.panels and instances is not None:
+            heat = None
+            if 'pred_fields' in sample:
+                heat = self._draw_instance_heatmap(sample.pred_fields, image)
+            # Without a person a cold one, so that the frames stay equal.
+            cold = np.zeros((1, *image.shape[:2]), np.float32)
+            panels.append(heatmap_panel(image, cold) if heat is None else heat)
         return panels
 
     def _correlation(self, instances: InstanceData, height: int) -> np.ndarray:

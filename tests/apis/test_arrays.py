@@ -65,3 +65,9 @@ def test_bad_arrays_are_named(change, message):
         arguments['cov'] = arguments['cov'].expand(3, 4, 4)
     with pytest.raises(ValueError, match=message):
         gaussian_arrays(**arguments)
+
+
+def test_a_mask_per_joint_fits_flat_joints_of_a_given_size():
+    mean = torch.zeros(2, 4)
+    data = gaussian_arrays(mean, spd(2, 4), mean, np.array([[1, 0], [1, 1]]), block=2)
+    assert data.mask.tolist() == [[True, True, False, False], [True] * 4]

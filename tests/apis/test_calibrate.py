@@ -98,6 +98,11 @@ def test_arrays_from_a_file(tmp_path):
     np.savez(path, mean=mean, cov=cov[:2], target=mean)
     with pytest.raises(UserError, match='cov has shape'):
         read_arrays(path)
-    path.write_text('nonsense')
+    whole = path.read_bytes()
+    for content in (b'nonsense', b'', whole[: len(whole) // 2]):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match='cannot read'):
+            read_arrays(path)
+    np.save(tmp_path / 'a.npy', mean)
     with pytest.raises(UserError, match='cannot read'):
-        read_arrays(path)
+        read_arrays(tmp_path / 'a.npy')

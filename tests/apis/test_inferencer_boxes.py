@@ -105,3 +105,13 @@ def test_a_detector_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, 'mmdet.apis', module)
     with pytest.raises(UserError, match="detector 'rtmdet' cannot run: nms_impl.* cpu not found"):
         BoxSource(detector=mmdet_detector('rtmdet')).find(picture())
+
+
+def test_a_frame_beyond_the_lists_has_no_boxes() -> None:
+    with pytest.raises(ValueError, match='no boxes were given for it'):
+        BoxSource([[BOX], [BOX]]).find(picture(2))
+
+
+def test_what_is_no_list_is_refused() -> None:
+    with pytest.raises(UserError, match='boxes must be a list or a dict of lists, got 5'):
+        BoxSource(5)

@@ -87,3 +87,18 @@ def test_options_reach_a_config_and_leave_the_callers_alone(tmp_path: Path) -> N
     assert config.to_dict() == before
     with pytest.raises(UserError, match='score_radios'):
         load_pose_model(config, checkpoint, 'cpu', {'model.head.score_radios': 0.2})
+
+
+def test_a_checkpoint_behind_a_switch_has_the_settings_of_its_phase(tmp_path: Path) -> None:
+    config, checkpoint = write_tiny(tmp_path)
+    loaded = Config.fromfile(config)
+    covariance = dict(loaded.model.head.covariance, floor=5.0)
+    loaded.custom_hooks = [
+        dict(type='ObjectiveSwitchHook', switches=[dict(epoch=1, covariance=covariance)])
+    ]
+    content = torch.load(checkpoint, weights_only=True)
+    for epochs, floor in ((1, None), (3, 5.0)):
+        content['meta'] = dict(epoch=epochs)
+        torch.save(content, checkpoint)
+        found = load_pose_model(loaded, checkpoint, 'cpu').network.head.covariance.floor
+        assert (found == 5.0) == (floor == 5.0)

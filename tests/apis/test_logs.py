@@ -32,6 +32,16 @@ def test_a_picture_is_drawn(work_dir: Path, tmp_path: Path) -> None:
     assert (tmp_path / 'a.png').read_bytes().startswith(b'\x89PNG')
 
 
+def test_a_picture_of_no_known_kind_is_refused(work_dir: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"unknown kind of picture '\.xyz'; known: .*\.png"):
+        logs.plot_curves([str(work_dir)], ['loss'], tmp_path / 'a.xyz')
+
+
+def test_a_line_that_is_no_record_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / 'scalars.json').write_text('5\n{"loss": 1.0, "step": 1}\n')
+    assert logs.read_curves(tmp_path / 'scalars.json') == {'loss': [(1, 1.0)]}
+
+
 def test_an_unknown_scalar_shows_the_known_ones(work_dir: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="'nll'; known: loss"):
         logs.plot_curves([str(work_dir)], ['nll'], tmp_path / 'a.png')

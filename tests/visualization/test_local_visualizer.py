@@ -106,3 +106,13 @@ def test_it_writes_a_file(visualizer: HetPoseVisualizer, tmp_path) -> None:
 def test_bad_arguments(wrong: dict) -> None:
     with pytest.raises(ValueError, match='coverage|panels'):
         HetPoseVisualizer(**wrong)
+
+
+def test_a_frame_without_people_is_as_wide_as_one_with(visualizer: HetPoseVisualizer) -> None:
+    """A video drops, without a word, the frames of another size."""
+    made = sample(covariances=np.eye(6)[None])
+    made.pred_fields = PixelData(heatmaps=np.random.default_rng(0).random((3, 120, 160)))
+    empty = PoseDataSample(pred_instances=InstanceData(), gt_instances=InstanceData())
+    for visualizer.panels in (('heatmaps',), ('correlation', 'heatmaps')):
+        wide = visualizer.add_datasample('x', IMAGE, made, draw_gt=False)
+        assert visualizer.add_datasample('x', IMAGE, empty, draw_gt=False).shape == wide.shape

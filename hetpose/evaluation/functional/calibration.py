@@ -124,8 +124,8 @@ def reliability(
     here = present(residual, mask)
     count = here.sum(-1)
     kept = count > 0
-    variance = (covariance.diagonal(dim1=-2, dim2=-1) * here).sum(-1)[kept] / count[kept]
-    error = (residual.square() * here).sum(-1)[kept] / count[kept]
+    variance = covariance.diagonal(dim1=-2, dim2=-1).where(here, 0.0).sum(-1)[kept] / count[kept]
+    error = residual.square().where(here, 0.0).sum(-1)[kept] / count[kept]
     order = variance.argsort(stable=True)
     parts = order.tensor_split(max(1, min(bins, len(order))))
     if not len(order):
@@ -155,7 +155,7 @@ def sharpness(covariance: Tensor, mask: Tensor | None = None, level: float = 0.9
     kept = here.any(-1)
     covariance, here = covariance[kept], here[kept]
     count = here.sum(-1)
-    variances = (covariance.diagonal(dim1=-2, dim2=-1) * here).sum(-1) / count
+    variances = covariance.diagonal(dim1=-2, dim2=-1).where(here, 0.0).sum(-1) / count
     log_volume = log_determinant(mask_matrix(covariance, here))
     area = None
     if here.shape[-1] == 2 and here.all(-1).any():

@@ -51,9 +51,9 @@ def energy_score(residual: Tensor, covariance: Tensor, mask: Tensor | None = Non
     """
     here = present(residual, mask)
     # A missing dimension of zero variance and zero residual adds nothing to any distance.
-    covariance = covariance * (here[..., None, :] & here[..., None])
+    covariance = covariance.where(here[..., None, :] & here[..., None], 0.0)
     variances, axes = torch.linalg.eigh(covariance.detach())
-    offset = (axes.mT @ (residual * here)[..., None]).squeeze(-1)
+    offset = (axes.mT @ residual.where(here, 0.0)[..., None]).squeeze(-1)
     variances = variances.clamp(min=0)
     spread = expected_norm(variances, torch.zeros_like(offset))
     return expected_norm(variances, offset) - spread / math.sqrt(2)
@@ -74,7 +74,7 @@ def energy_score_monte_carlo(
     here = present(residual, mask)
     generator = torch.Generator(residual.device).manual_seed(seed)
     draws = sample(torch.zeros_like(residual), covariance, samples, generator) * here
-    to_truth = (draws - residual * here).norm(dim=-1).mean(0)
+    to_truth = (draws - residual.where(here, 0.0)).norm(dim=-1).mean(0)
     apart = torch.zeros_like(to_truth)
     for i in range(samples - 1):  # one draw at a time: samples² × N × d would not fit
         apart += (draws[i + 1 :] - draws[i]).norm(dim=-1).sum(0)

@@ -104,14 +104,17 @@ def divergence_to_truth(errors: PoseErrors) -> tuple[float, float]:
 def residual_covariance(residual: Tensor, mask: Tensor) -> Tensor:
     """E[r_i r_j] over the samples that have both, positive definite: (N, d) twice → (d, d).
 
-    Off the diagonal it is shrunk by n / (n + d), n the number of samples that have both: of few
-    samples the plain moments are close to singular, and no baseline for anything.
+    Off the diagonal it is shrunk by n / (n + d), n the number of samples that have both, and the
+    variances towards their mean v as if by one more sample: of few samples the plain moments are
+    close to singular, and no baseline for anything.
     """
     weight = mask.to(residual.dtype)
     masked = torch.where(mask, residual, torch.zeros_like(residual))
     count = weight.mT @ weight
     shrunk = (masked.mT @ masked) / (count + residual.shape[-1])
-    moment = shrunk.diagonal_scatter(masked.square().sum(0) / count.diagonal().clamp_min(1))
+    mean_square = masked.square().sum() / weight.sum().clamp_min(1)
+    variances = (masked.square().sum(0) + mean_square) / (count.diagonal() + 1)
+    moment = shrunk.diagonal_scatter(variances)
     values, vectors = torch.linalg.eigh(moment)
     floor = EIGENVALUE_FLOOR * values.clamp_min(0).mean().clamp_min(torch.finfo(values.dtype).tiny)
     return (vectors * values.clamp_min(floor)) @ vectors.mT

@@ -38,7 +38,7 @@ def _spectrum(residual: Tensor, covariance: Tensor, here: Tensor) -> tuple[Tenso
     split = split - torch.diag_embed((~here).to(covariance.dtype))
     safe_cholesky(mask_matrix(covariance, here))  # says which sample is not positive definite
     values, axes = torch.linalg.eigh(split)
-    along = (axes.mT @ (residual * here)[..., None]).squeeze(-1)
+    along = (axes.mT @ residual.where(here, 0.0)[..., None]).squeeze(-1)
     kept = values > -0.5
     return values[kept], along[kept].square()
 

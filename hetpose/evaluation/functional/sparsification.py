@@ -57,8 +57,8 @@ def sparsification(
     here = present(residual, mask)
     count = here.sum(-1)
     kept = count > 0
-    variance = (covariance.diagonal(dim1=-2, dim2=-1) * here).sum(-1)[kept] / count[kept]
-    error = (residual.square() * here).sum(-1)[kept] / count[kept]
+    variance = covariance.diagonal(dim1=-2, dim2=-1).where(here, 0.0).sum(-1)[kept] / count[kept]
+    error = residual.square().where(here, 0.0).sum(-1)[kept] / count[kept]
     return sparsify(error, variance)
 
 

@@ -76,3 +76,12 @@ def test_missing_dimensions_do_not_count():
     mask = torch.tensor([[True, False, True, False]] * 3)
     alone = energy_score(residual[:, ::2], covariance[:, ::2, ::2])
     assert torch.allclose(energy_score(residual, covariance, mask), alone, rtol=1e-6)
+
+
+@pytest.mark.parametrize('score', [energy_score, energy_score_monte_carlo])
+def test_what_a_mask_hides_may_be_nan(score):
+    residual, covariance = torch.randn(3, 4).double(), spd(3, 4)
+    mask = torch.tensor([True, True, False, True]).expand(3, 4)
+    expected = score(residual, covariance, mask)
+    residual[:, 2] = torch.nan
+    torch.testing.assert_close(score(residual, covariance, mask), expected)

@@ -145,6 +145,17 @@ def test_a_constant_covariance_of_few_samples_is_still_a_baseline():
     assert negative_log_likelihood(residual, fitted, mask).mean() < truth + 10
 
 
+def test_a_joint_that_the_others_never_had_gets_a_common_variance():
+    generator = torch.Generator().manual_seed(4)
+    residual = torch.randn(100, 6, generator=generator, dtype=torch.float64)
+    mask = torch.ones(100, 6, dtype=torch.bool)
+    mask[:, 4:] = False
+    mask[7, 4:] = True
+    nll = negative_log_likelihood(residual, cross_fitted_covariance(residual, mask), mask)
+    assert nll[7] < 20
+    assert nll.mean() < 7
+
+
 def test_bad_arguments():
     errors, _ = drawn()
     with pytest.raises(ValueError, match='level'):
