@@ -8,6 +8,7 @@ model = dict(head=dict(decoder=_base_.codec, objective=dict(type='W2BoundObjecti
 train_dataloader = dict(dataset=dict(dataset=dict(length=3200)))
 val_dataloader = dict(dataset=dict(length=300))
 train_cfg = dict(max_epochs=8, val_interval=1)
+randomness = dict(seed=0)  # the table in the README is this run's
 optim_wrapper = dict(optimizer=dict(lr=2e-3), clip_grad=dict(max_norm=100.0))
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.1, begin=0, end=100, by_epoch=False),
