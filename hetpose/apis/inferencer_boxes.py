@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hetpose.apis.inferencer_inputs import Picture
+from hetpose.engine.config_file import one_line
 from hetpose.errors import UserError
 
 Boxes = np.ndarray  # (N, 5): x1, y1, x2, y2, score
@@ -127,20 +128,16 @@ def mmdet_detector(
 
         inferencer = DetInferencer(model, weights, device, scope='mmdet', show_progress=False)
     except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
-        raise UserError(f'detector {model!r} cannot be built: {_one_line(error)}') from error
+        raise UserError(f'detector {model!r} cannot be built: {one_line(error)}') from error
 
     def detect(image: np.ndarray) -> np.ndarray:
         try:
             answer = inferencer(image, return_datasamples=True)
         except RuntimeError as error:  # mmcv without its compiled operators says so only here
-            raise UserError(f'detector {model!r} cannot run: {_one_line(error)}') from error
+            raise UserError(f'detector {model!r} cannot run: {one_line(error)}') from error
         found = answer['predictions'][0].pred_instances.cpu().numpy()
         boxes = np.concatenate([found.bboxes, found.scores[:, None]], axis=1)
         boxes = boxes[np.isin(found.labels, categories) & (found.scores > bbox_thr)]
         return boxes[nms(boxes, nms_thr)] if len(boxes) else boxes
 
     return detect
-
-
-def _one_line(error: Exception) -> str:
-    return ' '.join(str(error).split()) or type(error).__name__

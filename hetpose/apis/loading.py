@@ -17,7 +17,7 @@ from mmpose.registry import MODELS
 from torch import nn
 
 from hetpose.engine import launch
-from hetpose.engine.checkpoint import check_checkpoint, read_checkpoint, weights_of
+from hetpose.engine.checkpoint import check_fit, read_checkpoint, weights_of
 from hetpose.engine.config_file import check_config
 from hetpose.engine.phases import enter_phase
 from hetpose.errors import UserError
@@ -89,8 +89,10 @@ def load_pose_model(
         )
     meta = None
     if checkpoint is not None:
-        enter_phase(network, config, read_checkpoint(checkpoint))
-        meta = load_weights(network, checkpoint).get('dataset_meta')
+        content = read_checkpoint(checkpoint)
+        enter_phase(network, config, content)
+        load_weights(network, content, checkpoint)
+        meta = content.get('meta', {}).get('dataset_meta')
     meta = meta or dataset_meta_from_config(config, 'test') or dataset_meta_from_config(config)
     if not meta or 'keypoint_id2name' not in meta:
         raise UserError(
@@ -99,18 +101,13 @@ def load_pose_model(
     return PoseModel(network.to(chosen).eval(), config, meta, chosen)
 
 
-def load_weights(network: nn.Module, checkpoint: str | Path) -> dict[str, Any]:
-    """Load a checkpoint that must hold every weight of the network; return its meta data.
-
-    The file is read without running code that it may carry.
-    """
-    content = read_checkpoint(checkpoint)
-    check_checkpoint(network, checkpoint, whole=True)
+def load_weights(network: nn.Module, content: dict[str, Any], checkpoint: str | Path) -> None:
+    """Load what a checkpoint file holds, which must be every weight of the network."""
+    check_fit(network, content, checkpoint, whole=True)
     try:
         network.load_state_dict(weights_of(content), strict=False)
     except (RuntimeError, ValueError) as error:  # what the check takes for elastic
         raise UserError(f'checkpoint {checkpoint} cannot be loaded: {_first(error)}') from error
-    return content.get('meta', {})
 
 
 def _first(error: Exception) -> str:

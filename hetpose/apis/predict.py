@@ -19,7 +19,7 @@ from hetpose.apis.calibrate import Predictions
 from hetpose.apis.loading import find_device
 from hetpose.apis.recalibration import weights_fingerprint
 from hetpose.engine import launch
-from hetpose.engine.checkpoint import check_checkpoint, read_checkpoint
+from hetpose.engine.checkpoint import check_fit, read_checkpoint
 from hetpose.engine.experiment import resolve
 from hetpose.engine.hooks.keep_best import kept_weights
 from hetpose.engine.phases import enter_phase
@@ -48,7 +48,7 @@ def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> t
     model = MODELS.build(settings)
     content = read_checkpoint(checkpoint)
     enter_phase(model, config, content)
-    check_checkpoint(model, checkpoint, whole=True)
+    check_fit(model, content, checkpoint, whole=True)
     load_checkpoint(model, str(checkpoint), map_location='cpu', logger='silent')
     if any(hook['type'] == 'KeepBestHook' for hook in config.get('custom_hooks') or []):
         model.load_state_dict(kept_weights(content), strict=False)

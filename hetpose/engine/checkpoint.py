@@ -34,18 +34,28 @@ def weights_of(content: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def check_checkpoint(model: torch.nn.Module, path: str | Path, whole: bool) -> None:
+    """Raise where the weights in a file do not fit ``model``; see ``check_fit``.
+
+    An address (with ``://``) is left to mmengine.
+    """
+    if '://' not in str(path):
+        check_fit(model, read_checkpoint(path), path, whole)
+
+
+def check_fit(
+    model: torch.nn.Module, content: dict[str, Any], path: str | Path, whole: bool
+) -> None:
     """Raise where the weights of a checkpoint do not fit ``model``.
 
     Args:
         model: The model, wrapped or not.
-        path: The checkpoint file; an address (with ``://``) is left to mmengine.
+        content: What the checkpoint holds.
+        path: Its file, to be named.
         whole: Whether every weight of the model must be there, as for a test. To start another
             training, it is enough that most of the checkpoint's weights fit: a head for other
             joints starts anew.
     """
-    if '://' in str(path):
-        return
-    weights = weights_of(read_checkpoint(path))
+    weights = weights_of(content)
     wanted = getattr(model, 'module', model).state_dict()
     # An anchor that is not yet set, and the name of a parameterisation, take any length; a ViT
     # resamples the positions of images of another size.

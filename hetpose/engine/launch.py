@@ -15,7 +15,7 @@ from mmengine.dist import init_dist, is_distributed
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
-from hetpose.engine.checkpoint import check_checkpoint, read_checkpoint
+from hetpose.engine.checkpoint import check_fit, read_checkpoint
 from hetpose.engine.config_file import load_config as load_config
 from hetpose.engine.config_file import one_line
 from hetpose.engine.phases import enter_phase
@@ -120,6 +120,7 @@ def check_start(runner: Runner, path: str, whole: bool) -> None:
     """
     if '://' in path:
         return
+    content = read_checkpoint(path)
     if whole:
-        enter_phase(runner.model, runner.cfg, read_checkpoint(path))
-    check_checkpoint(runner.model, path, whole)
+        enter_phase(runner.model, runner.cfg, content)
+    check_fit(runner.model, content, path, whole)

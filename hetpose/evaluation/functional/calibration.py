@@ -28,6 +28,21 @@ def present(residual: Tensor, mask: Tensor | None) -> Tensor:
     return mask.bool()
 
 
+def variance_and_error(
+    residual: Tensor, covariance: Tensor, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """tr Σ / n and ‖r‖² / n of the M samples with anything present, n their present dimensions.
+
+    Shapes: (N, d), (N, d, d), mask (N, d) → (M,), (M,).
+    """
+    here = present(residual, mask)
+    count = here.sum(-1)
+    kept = count > 0
+    variance = covariance.diagonal(dim1=-2, dim2=-1).where(here, 0.0).sum(-1)[kept] / count[kept]
+    error = residual.square().where(here, 0.0).sum(-1)[kept] / count[kept]
+    return variance, error
+
+
 def split_blocks(
     residual: Tensor, covariance: Tensor, mask: Tensor | None = None, block: int = 2
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -121,11 +136,7 @@ def reliability(
     ENCE = mean over bins of |RMSE − RMV| / RMV, RMV² = mean of tr Σ / n and RMSE² = mean of ‖r‖² /
     n, n the present dimensions of a sample. Shapes: (N, d), (N, d, d), mask (N, d).
     """
-    here = present(residual, mask)
-    count = here.sum(-1)
-    kept = count > 0
-    variance = covariance.diagonal(dim1=-2, dim2=-1).where(here, 0.0).sum(-1)[kept] / count[kept]
-    error = residual.square().where(here, 0.0).sum(-1)[kept] / count[kept]
+    variance, error = variance_and_error(residual, covariance, mask)
     order = variance.argsort(stable=True)
     parts = order.tensor_split(max(1, min(bins, len(order))))
     if not len(order):

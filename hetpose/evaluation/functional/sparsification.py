@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hetpose.evaluation.functional.calibration import present
+from hetpose.evaluation.functional.calibration import variance_and_error
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,7 @@ def sparsification(
     that see only x the true Σ has the smallest ``absolute`` in expectation; a single finite sample
     may rank another one lower by chance. Shapes: (N, d), (N, d, d), mask (N, d).
     """
-    here = present(residual, mask)
-    count = here.sum(-1)
-    kept = count > 0
-    variance = covariance.diagonal(dim1=-2, dim2=-1).where(here, 0.0).sum(-1)[kept] / count[kept]
-    error = residual.square().where(here, 0.0).sum(-1)[kept] / count[kept]
+    variance, error = variance_and_error(residual, covariance, mask)
     return sparsify(error, variance)
 
 
