@@ -75,10 +75,9 @@ def load_current(
 
     ``digests`` names the configuration by method; for others it is that of the newest unit.
     """
-    paths = sorted((folder / 'units').glob('*/*.json'))
-    results = [load(path) for path in paths]
-    by_age = sorted(zip(paths, results, strict=True), key=lambda pair: pair[0].stat().st_mtime_ns)
-    wanted = {result.unit.method: result.digest for _, result in by_age} | (digests or {})
+    results = load_all(folder)
+    by_age = sorted(results, key=lambda r: unit_path(folder, r.unit).stat().st_mtime_ns)
+    wanted = {result.unit.method: result.digest for result in by_age} | (digests or {})
     old = Counter(r.unit.method for r in results if r.digest != wanted[r.unit.method])
     notices = [f'{method}: {old[method]} units of another configuration' for method in old]
     return [r for r in results if r.digest == wanted[r.unit.method]], notices
