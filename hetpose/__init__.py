@@ -11,7 +11,7 @@ from hetpose.version import __version__
 try:
     from hetpose import compat  # before anything that imports mmpose  # isort: skip
     from hetpose import datasets, engine, evaluation, models, visualization
-    from hetpose.apis.calibration import calibration
+    from hetpose.apis.calibration.report import calibration
 except ImportError as error:
     # `python -m hetpose doctor` must run where the installation is broken; argv[0] is '-m' while
     # Python imports the package of a module that it is about to run.

@@ -76,7 +76,7 @@ def parse_args() -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    from hetpose.apis.calibrate import calibrate, read_arrays
+    from hetpose.apis.calibration.calibrate import calibrate, read_arrays
     from hetpose.errors import UserError
 
     fit = None
@@ -84,7 +84,7 @@ def main(args: argparse.Namespace) -> None:
         if args.arrays is not None:
             predictions = read_arrays(args.arrays, units=args.units or '')
         else:
-            from hetpose.apis.predict import load_config, load_model, predict_split
+            from hetpose.apis.calibration.predict import load_config, load_model, predict_split
 
             config = load_config(args.config, args.cfg_options)
             model = load_model(config, args.checkpoint, args.device or 'cpu')

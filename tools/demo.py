@@ -37,7 +37,7 @@ def parse_args() -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    from hetpose.apis.hybrid_study import results_table, run_study
+    from hetpose.apis.demo.hybrid import results_table, run_study
     from hetpose.engine import launch
 
     config = launch.load_config(args.config, args.cfg_options)

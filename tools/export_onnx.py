@@ -25,7 +25,7 @@ def parse_args() -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    from hetpose.apis.export import export_onnx
+    from hetpose.apis.export.onnx import export_onnx
     from hetpose.apis.loading import load_pose_model
 
     model = load_pose_model(args.config, args.checkpoint, 'cpu')

@@ -10,7 +10,7 @@ One JSON file for every image: a list of people with keypoints, keypoint_scores,
 bbox_score as mmpose writes them, and covariance, a 2×2 matrix for every joint. A video has one
 file: a list of {frame_id, instances}. Positions are pixels (x, y) of the original image,
 covariances pixels²; the full covariance has the order x1, y1, x2, y2, ... with the joints in the
-order of the model's data set. hetpose/apis/predictions.schema.json describes it all.
+order of the model's data set. hetpose/apis/inference/predictions.schema.json describes it all.
 
 Inputs that cannot be predicted are named, one line each, and the exit code is then 1; what was
 written for the others stays.
@@ -80,10 +80,10 @@ def parse_args() -> argparse.Namespace:
 def main(args: argparse.Namespace) -> int:
     from tqdm import tqdm
 
-    from hetpose.apis.conditioning import parse_given
-    from hetpose.apis.inferencer import HetPoseInferencer
-    from hetpose.apis.inferencer_boxes import read_boxes
-    from hetpose.apis.inferencer_inputs import BadInput
+    from hetpose.apis.inference.boxes import read_boxes
+    from hetpose.apis.inference.conditioning import parse_given
+    from hetpose.apis.inference.inferencer import HetPoseInferencer
+    from hetpose.apis.inference.inputs import BadInput
 
     inferencer = HetPoseInferencer(
         args.config,

@@ -34,7 +34,7 @@ def parse_args() -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    from hetpose.apis import prepare_pose
+    from hetpose.apis.data import prepare_pose
     from hetpose.paths import data_root
 
     lacking = 0

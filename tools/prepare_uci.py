@@ -30,7 +30,7 @@ def parse_args() -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    from hetpose.apis.prepare_uci import SOURCES, prepare
+    from hetpose.apis.data.prepare_uci import SOURCES, prepare
     from hetpose.paths import data_root
 
     root = data_root('uci', args.data_root)

@@ -55,7 +55,7 @@ def parse_args() -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    from hetpose.apis.pseudo_labels import make_pseudo_labels
+    from hetpose.apis.data.pseudo_labels import make_pseudo_labels
     from hetpose.engine import launch
 
     config = launch.load_config(args.config, args.cfg_options)

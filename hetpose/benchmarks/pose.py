@@ -16,7 +16,7 @@ from torch import Tensor
 from hetpose.benchmarks.harness import Row, compare, interleave
 from hetpose.models.codecs import SoftArgmaxCodec
 from hetpose.ops.soft_argmax import soft_argmax
-from hetpose.ops.taylor import TaylorTerms, evaluating
+from hetpose.ops.taylor.terms import TaylorTerms, evaluating
 
 DESCRIPTION = 'ViTPose-B 256x256: steps of both phases and prediction, beside mmpose'
 JOINTS = 14

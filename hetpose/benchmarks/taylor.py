@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.func import hessian, jacrev, vmap
 
 from hetpose.benchmarks.harness import Comparison, Row, interleave, peak_memory
-from hetpose.ops.feedforward import ResidualMLP
-from hetpose.ops.taylor import taylor_terms
+from hetpose.ops.taylor.feedforward import ResidualMLP
+from hetpose.ops.taylor.terms import taylor_terms
 
 DESCRIPTION = 'TIC terms, full order, of the residual network against vmap(hessian)'
 

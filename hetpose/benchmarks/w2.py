@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from hetpose.benchmarks.harness import Row, compare, peak_memory
-from hetpose.ops.feedforward import ResidualMLP
 from hetpose.ops.spd import symmetric_sqrt
+from hetpose.ops.taylor.feedforward import ResidualMLP
 from hetpose.ops.wasserstein import w2_squared, w2_squared_bound
 
 DESCRIPTION = 'exact 2-Wasserstein distance, forward and backward, against eigendecompositions'

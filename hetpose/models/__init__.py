@@ -1,5 +1,5 @@
 """Heads, regressors, covariance parameterisations and objectives."""
 
-from hetpose.models import backbones, codecs, covariance, heads, losses, regressors
+from hetpose.models import backbones, codecs, covariance, heads, objectives, regressors
 
-__all__ = ['backbones', 'codecs', 'covariance', 'heads', 'losses', 'regressors']
+__all__ = ['backbones', 'codecs', 'covariance', 'heads', 'objectives', 'regressors']

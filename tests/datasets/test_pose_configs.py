@@ -11,7 +11,7 @@ from mmengine.dataset import Compose
 from mmengine.registry import init_default_scope
 from mmpose.registry import DATASETS
 
-from hetpose.apis.representation import unaugmented
+from hetpose.apis.data.representation import unaugmented
 from hetpose.datasets.transforms import check_pipeline
 from hetpose.paths import data_root
 

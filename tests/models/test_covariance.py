@@ -5,7 +5,7 @@ import torch
 from mmpose.registry import MODELS
 
 from hetpose.models.covariance.base import inverse_softplus
-from hetpose.ops.taylor import TaylorTerms
+from hetpose.ops.taylor.terms import TaylorTerms
 
 DIM, INPUTS, FLOOR = 3, 2, 0.01
 NAMES = [

@@ -4,7 +4,7 @@ from helpers import random_covariance
 from mmpose.registry import MODELS
 
 from hetpose.models.regressors import DivergedError
-from hetpose.ops.taylor import taylor_terms
+from hetpose.ops.taylor.terms import taylor_terms
 
 IN, OUT, BATCH = 2, 3, 8
 PAIRS = [

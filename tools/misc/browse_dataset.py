@@ -31,7 +31,7 @@ def parse_args() -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    from hetpose.apis.browse import browse
+    from hetpose.apis.data.browse import browse
     from hetpose.engine import launch
 
     config = launch.load_config(args.config, args.cfg_options)

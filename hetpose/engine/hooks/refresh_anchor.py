@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook, find_switchable
 from hetpose.models.covariance import ConstantCovariance, ResidualAnchor
-from hetpose.models.losses import Objective
+from hetpose.models.objectives import Objective
 
 CHUNK = 4096  # samples per forward pass
 RESIDUALS_KEY = 'residual_covariance'

@@ -20,7 +20,7 @@ from hetpose.ops.covariance import Covariance
 from hetpose.ops.spd import add_floor, safe_cholesky
 
 if TYPE_CHECKING:
-    from hetpose.ops.taylor import TaylorTerms
+    from hetpose.ops.taylor.terms import TaylorTerms
 
 LEAST_SHARE = 1e-3  # of the floor: what an anchor keeps where the floor is the larger part
 SOFTPLUS_ONE = math.log(math.e - 1)  # softplus of it is 1

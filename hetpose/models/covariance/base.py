@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from hetpose.ops.covariance import Covariance
 
 if TYPE_CHECKING:
-    from hetpose.ops.taylor import TaylorTerms
+    from hetpose.ops.taylor.terms import TaylorTerms
 
 DEFAULT_FLOOR = (
     1e-3  # smallest variance, in squared units of the target; every config states its own

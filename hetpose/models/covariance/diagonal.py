@@ -13,7 +13,7 @@ from hetpose.models.covariance.base import CovarianceParameterisation, inverse_s
 from hetpose.ops.covariance import Covariance
 
 if TYPE_CHECKING:
-    from hetpose.ops.taylor import TaylorTerms
+    from hetpose.ops.taylor.terms import TaylorTerms
 
 
 @MODELS.register_module()

@@ -18,7 +18,7 @@ from hetpose.ops.covariance import Covariance
 from hetpose.ops.spd import safe_cholesky
 
 if TYPE_CHECKING:
-    from hetpose.ops.taylor import TaylorTerms
+    from hetpose.ops.taylor.terms import TaylorTerms
 
 
 @MODELS.register_module()

@@ -12,7 +12,7 @@ from hetpose.models.covariance.base import CovarianceParameterisation, scaled_id
 from hetpose.ops.covariance import Covariance
 
 if TYPE_CHECKING:
-    from hetpose.ops.taylor import TaylorTerms
+    from hetpose.ops.taylor.terms import TaylorTerms
 
 
 @MODELS.register_module()

@@ -18,7 +18,7 @@ from hetpose.models.covariance.base import (
 from hetpose.ops.covariance import Covariance
 
 if TYPE_CHECKING:
-    from hetpose.ops.taylor import TaylorTerms
+    from hetpose.ops.taylor.terms import TaylorTerms
 
 ORDERS = ('gradient', 'full')
 

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from hetpose.models.covariance import CovarianceParameterisation
 from hetpose.ops.covariance import Covariance
-from hetpose.ops.feedforward import ResidualMLP
-from hetpose.ops.taylor import TaylorTerms
+from hetpose.ops.taylor.feedforward import ResidualMLP
+from hetpose.ops.taylor.terms import TaylorTerms
 
 Config = dict[str, Any]
 

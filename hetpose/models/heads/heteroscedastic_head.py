@@ -23,7 +23,7 @@ from hetpose.models.heads.covariance_branch import CovarianceBranch
 from hetpose.models.heads.pose_prediction import fuse_mirrored, to_instances
 from hetpose.ops.covariance import Covariance
 from hetpose.ops.soft_argmax import soft_argmax
-from hetpose.ops.taylor import TaylorTerms, soft_argmax_terms
+from hetpose.ops.taylor.terms import TaylorTerms, soft_argmax_terms
 
 ACCURACY_THRESHOLD = 0.05  # of the heatmap's longer side, for the accuracy in the training log
 

@@ -16,12 +16,12 @@ from mmpose.registry import MODELS
 from torch import Tensor, nn
 
 from hetpose.models.covariance import CovarianceParameterisation
-from hetpose.models.losses import Objective
+from hetpose.models.objectives import Objective
 from hetpose.models.regressors.diverged import DivergedError
 from hetpose.models.regressors.networks import FreeVector, build_networks
 from hetpose.ops.covariance import Covariance
 from hetpose.ops.spd import NotPositiveDefiniteError
-from hetpose.ops.taylor import taylor_terms
+from hetpose.ops.taylor.terms import taylor_terms
 
 Config = dict[str, Any]
 

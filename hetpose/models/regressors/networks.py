@@ -8,7 +8,7 @@ import torch
 from mmpose.registry import MODELS
 from torch import Tensor, nn
 
-from hetpose.ops.feedforward import ResidualMLP
+from hetpose.ops.taylor.feedforward import ResidualMLP
 
 MODELS.register_module(module=ResidualMLP)
 

@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import softplus
 
 from hetpose.models.covariance import NaturalCovariance
-from hetpose.models.losses import NLLObjective
+from hetpose.models.objectives import NLLObjective
 
 
 def test_the_likelihood_is_that_of_the_natural_parameters() -> None:

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from hetpose.models.covariance import TaylorInducedCovariance
-from hetpose.ops.taylor import TaylorTerms
+from hetpose.ops.taylor.terms import TaylorTerms
 
 DIM, FLOOR = 2, 0.01
 

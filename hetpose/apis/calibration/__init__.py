@@ -1,0 +1,1 @@
+"""Measure and correct how far predicted covariances can be trusted."""

@@ -1,0 +1,275 @@
+"""Calibrate a model: fit on one part of the data, judge on another, write a report."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hetpose.apis.calibration.arrays import GaussianArrays, gaussian_arrays
+from hetpose.apis.calibration.recalibration import Recalibration
+from hetpose.apis.calibration.report import CalibrationResult, arrays_calibration
+from hetpose.errors import UserError
+from hetpose.evaluation.functional.conformal import KINDS, ConformalEllipsoids
+from hetpose.fileio import write_json, write_text
+
+LOST_ALPHA = 0.01
+KIND_TITLES = {
+    'whole': 'all dimensions, one ellipsoid',
+    'per_block': 'each part by itself',
+    'simultaneous': 'all parts at once',
+}
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Gaussian predictions with their truth, and whose they are."""
+
+    data: GaussianArrays
+    names: tuple[str, ...]
+    units: str = ''
+    model: str | None = None
+    weights: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.data.residual)
+
+    def select(self, index: Tensor) -> Predictions:
+        """The samples of an index (n,)."""
+        return replace(self, data=self.data.select(index))
+
+
+@dataclass(frozen=True)
+class CalibrationReport:
+    """What was fitted on the fit part, and the judgement of the other part before and after."""
+
+    recalibration: Recalibration
+    before: CalibrationResult
+    after: CalibrationResult
+    conformal: dict[str, ConformalEllipsoids]
+    conformal_coverage: dict[str, list[float]]
+    names: tuple[str, ...]
+
+    def numbers(self) -> dict[str, Any]:
+        """Plain numbers for JSON."""
+        fitted = self.recalibration
+        conformal = {
+            kind: {
+                **fit.to_dict(),
+                'coverage': [None if math.isnan(c) else c for c in self.conformal_coverage[kind]],
+            }
+            for kind, fit in self.conformal.items()
+        }
+        return {
+            'recalibration': {
+                'alpha': fitted.alpha,
+                'beta': fitted.beta,
+                'n': fitted.count,
+                'nll_before': fitted.nll_before,
+                'nll_after': fitted.nll_after,
+            },
+            'before': self.before.numbers(),
+            'after': self.after.numbers(),
+            'conformal': conformal,
+        }
+
+    def markdown(self) -> str:
+        """The report as Markdown."""
+        fitted = self.recalibration
+        names = self.names if fitted.per_joint else ['all']
+        rows = zip(names, fitted.alpha, fitted.beta, strict=True)
+        lines = [
+            '# Calibration',
+            f'Fitted on {fitted.count} samples, judged on {self.before.overall.count} others. '
+            f'Model: {fitted.model or "not named"}.',
+            '## As predicted',
+            self.before.summary().strip(),
+            '![](before.png)',
+            '## Recalibrated',
+            'Σ → αΣ + βI, by the likelihood of the samples of the fit; '
+            f'β in {fitted.units + "²" if fitted.units else "squared units of the target"}.',
+            '\n'.join(
+                [
+                    '| | α | β |',
+                    '|---|---:|---:|',
+                    *(f'| {n} | {a:.4g} | {b:.4g} |' for n, a, b in rows),
+                ]
+            ),
+            *self._lost(names),
+            self.after.summary().strip(),
+            '![](after.png)',
+        ]
+        if self.conformal:
+            lines += ['## Conformal ellipsoids', self._conformal_table()]
+        return '\n\n'.join(lines) + '\n'
+
+    def _lost(self, names: Sequence[str]) -> list[str]:
+        """A warning where the fit prefers a constant covariance to the predicted one."""
+        lost = [n for n, a in zip(names, self.recalibration.alpha, strict=True) if a < LOST_ALPHA]
+        if not lost:
+            return []
+        return [
+            f'α is almost 0 for {", ".join(lost)}: by likelihood these predictions are no better '
+            'than one constant, round covariance, and what they knew about hard samples is lost. '
+            'Without β (`--no-floor`) it is kept.'
+        ]
+
+    def _conformal_table(self) -> str:
+        level = next(iter(self.conformal.values())).level
+        lines = [
+            f'Recalibrated ellipsoids of level {level:.0%}, with Σ times the scale. Fitted on '
+            'samples of their own, they cover a new sample of the same kind with a probability '
+            f'of at least {level:.0%}.',
+            '',
+            '| | scale | fitted on | covered here |',
+            '|---|---:|---:|---:|',
+        ]
+        for kind, fit in self.conformal.items():
+            for k, (scale, count) in enumerate(zip(fit.scale, fit.count, strict=True)):
+                name = self.names[k] if kind == 'per_block' else KIND_TITLES[kind]
+                covered = self.conformal_coverage[kind][k]
+                lines.append(f'| {name} | {scale:.3f} | {count} | {covered:.1%} |')
+        return '\n'.join(lines)
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write report.md, report.json, calibration.json, before.png and after.png, each whole or
+        not at all.
+        """
+        folder = Path(folder)
+        self.recalibration.save(folder / 'calibration.json')
+        write_json(folder / 'report.json', self.numbers())
+        self.before.plot(folder / 'before.png', 'As predicted')
+        self.after.plot(folder / 'after.png', 'Recalibrated')
+        write_text(folder / 'report.md', self.markdown())
+        names = ('report.md', 'report.json', 'calibration.json', 'before.png', 'after.png')
+        return [folder / name for name in names]
+
+
+def split_samples(
+    predictions: Predictions, fraction: float, seed: int
+) -> tuple[Predictions, Predictions]:
+    """A random part of the samples, for the fit, and the rest."""
+    if not 0 < fraction < 1:
+        raise UserError(f'the fraction for the fit must lie between 0 and 1, not {fraction}')
+    size = len(predictions)
+    count = round(size * fraction)
+    if not 0 < count < size:
+        raise UserError(f'{size} samples are too few to split {fraction:.0%} off for the fit')
+    order = torch.randperm(size, generator=torch.Generator().manual_seed(seed))
+    return predictions.select(order[:count]), predictions.select(order[count:])
+
+
+def calibrate(
+    predictions: Predictions,
+    fit: Predictions | None = None,
+    *,
+    fit_fraction: float = 0.5,
+    per_joint: bool = False,
+    floor: bool = True,
+    conformal: float | None = None,
+    seed: int = 0,
+) -> CalibrationReport:
+    """Recalibrate and judge.
+
+    Without ``fit`` a random ``fit_fraction`` of the predictions is for the fit and the rest is
+    judged. With a ``conformal`` level, half of the fit's samples are kept from the recalibration
+    for the conformal ellipsoids, whose guarantee asks for samples that nothing else was fitted on.
+    """
+    if fit is None:
+        fit, predictions = split_samples(predictions, fit_fraction, seed)
+    spare = None
+    if conformal is not None:
+        if not 0 < conformal < 1:
+            raise UserError(f'the conformal level must lie between 0 and 1, not {conformal}')
+        fit, spare = split_samples(fit, 0.5, seed + 1)
+    recalibration = _recalibration(fit, per_joint, floor)
+    after = _recalibrated(predictions, recalibration)
+    ellipsoids, covered = {}, {}
+    if spare is not None and conformal is not None:
+        spare = _recalibrated(spare, recalibration)
+        for kind in KINDS:
+            ellipsoids[kind] = ConformalEllipsoids.fit(
+                *_tensors(spare), level=conformal, kind=kind, block=spare.data.block
+            )
+            covered[kind] = _covered(ellipsoids[kind], after)
+    return CalibrationReport(
+        recalibration,
+        arrays_calibration(predictions.data, predictions.names, predictions.units),
+        arrays_calibration(after.data, after.names, after.units),
+        ellipsoids,
+        covered,
+        predictions.names,
+    )
+
+
+def _tensors(predictions: Predictions) -> tuple[Tensor, Tensor, Tensor]:
+    data = predictions.data
+    return data.residual, data.covariance, data.mask
+
+
+def _recalibration(fit: Predictions, per_joint: bool, floor: bool) -> Recalibration:
+    residual, covariance, mask = _tensors(fit)
+    return Recalibration.fit(
+        torch.zeros_like(residual),
+        covariance,
+        residual,
+        mask,
+        per_joint=per_joint,
+        floor=floor,
+        block=fit.data.block,
+        joint_names=fit.names,
+        units=fit.units,
+        model=fit.model,
+        weights=fit.weights,
+    )
+
+
+def _recalibrated(predictions: Predictions, recalibration: Recalibration) -> Predictions:
+    covariance = recalibration.apply(predictions.data.covariance)
+    return replace(predictions, data=replace(predictions.data, covariance=covariance))
+
+
+def _covered(ellipsoids: ConformalEllipsoids, predictions: Predictions) -> list[float]:
+    """Share of the known samples inside, per ellipsoid."""
+    inside = ellipsoids.contains(*_tensors(predictions))
+    known = predictions.data.mask
+    if ellipsoids.kind == 'per_block':
+        known = known.unflatten(-1, (-1, ellipsoids.block)).any(-1)
+    else:
+        known = known.any(-1, keepdim=True)
+    return ((inside & known).sum(0) / known.sum(0)).tolist()
+
+
+def read_arrays(path: str | Path, names: Sequence[str] = (), units: str = '') -> Predictions:
+    """Predictions from an NPZ file: mean, cov, target, optionally mask and names (see
+    ``hetpose.calibration``).
+    """
+    path = Path(path)
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in content.files}
+    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
+        raise UserError(f'cannot read arrays from {path}: {error}') from error
+    missing = [name for name in ('mean', 'cov', 'target') if name not in arrays]
+    if missing:
+        raise UserError(
+            f'{path} lacks {", ".join(missing)}; it holds {", ".join(sorted(arrays)) or "nothing"}'
+        )
+    try:
+        data = gaussian_arrays(arrays['mean'], arrays['cov'], arrays['target'], arrays.get('mask'))
+    except ValueError as error:
+        raise UserError(f'{path}: {error}') from error
+    count = data.residual.shape[-1] // data.block
+    found = tuple(str(n) for n in (names or arrays.get('names', ()))) or tuple(
+        map(str, range(count))
+    )
+    if len(found) != count:
+        raise UserError(f'{path}: {len(found)} names for {count} joints')
+    return Predictions(data, found, units)

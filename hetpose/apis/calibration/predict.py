@@ -1,0 +1,125 @@
+"""Run a model over the data of its config and keep what it predicts, with the truth."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import torch
+from mmengine.config import Config, ConfigDict
+from mmengine.registry import init_default_scope
+from mmengine.runner import Runner, load_checkpoint
+from mmpose.registry import MODELS
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+
+from hetpose.apis.calibration.arrays import gaussian_arrays
+from hetpose.apis.calibration.calibrate import Predictions
+from hetpose.apis.calibration.recalibration import weights_fingerprint
+from hetpose.apis.loading import find_device
+from hetpose.engine import launch
+from hetpose.engine.checkpoint import check_fit, read_checkpoint
+from hetpose.engine.experiment import resolve
+from hetpose.engine.hooks.keep_best import kept_weights
+from hetpose.engine.phases import enter_phase
+from hetpose.errors import UserError
+from hetpose.evaluation.metrics.calibration import read_gaussians
+
+SPLITS = ('train', 'val', 'test')
+
+
+def load_config(path: str | Path, options: dict[str, Any] | None = None) -> Config:
+    """The config of a run, with what a regression study leaves to be filled in."""
+    config = launch.load_config(path, options)
+    return resolve(config) if config.get('runner_type') == 'StudyRunner' else config
+
+
+def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> torch.nn.Module:
+    """The model of a config with the weights of a checkpoint, in evaluation mode.
+
+    Weights that KeepBestHook kept go before those of the last epoch, as in a test.
+    """
+    chosen = find_device(device)
+    init_default_scope(config.get('default_scope', 'mmpose'))
+    settings = copy.deepcopy(config.model)
+    if 'backbone' in settings:
+        settings.backbone.init_cfg = None  # the checkpoint holds these weights
+    model = MODELS.build(settings)
+    content = read_checkpoint(checkpoint)
+    enter_phase(model, config, content)
+    check_fit(model, content, checkpoint, whole=True)
+    load_checkpoint(model, str(checkpoint), map_location='cpu', logger='silent')
+    if any(hook['type'] == 'KeepBestHook' for hook in config.get('custom_hooks') or []):
+        model.load_state_dict(kept_weights(content), strict=False)
+    return model.to(chosen).eval()
+
+
+def evaluation_loader(config: Config, split: str) -> DataLoader:
+    """The data loader of a split, in order and without augmentation.
+
+    The training split is read as the validation split is: its loader's settings and its pipeline.
+    """
+    wanted = f'{split}_dataloader'
+    if config.get(wanted) is None:
+        raise UserError(f'config {config.filename} has no {wanted}; choose another split')
+    loader = copy.deepcopy(config[wanted])
+    if split == 'train':
+        model = config.get('val_dataloader') or config.get('test_dataloader')
+        if model is None:
+            raise UserError(
+                f'config {config.filename} has no val_dataloader to read the training data with'
+            )
+        loader = copy.deepcopy(model)
+        loader.dataset = _with_pipeline(config[wanted].dataset, model.dataset)
+    try:
+        return Runner.build_dataloader(loader)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UserError(f'{split} data: {" ".join(str(error).split())}') from error
+
+
+def _with_pipeline(dataset: ConfigDict, model: ConfigDict) -> ConfigDict:
+    dataset = copy.deepcopy(dataset)
+    if 'pipeline' in dataset and 'pipeline' in model:
+        dataset.pipeline = copy.deepcopy(model.pipeline)
+    return dataset
+
+
+def predict_split(
+    model: torch.nn.Module,
+    config: Config,
+    split: str = 'val',
+    limit: int | None = None,
+    progress: bool = True,
+) -> Predictions:
+    """Predictions of a split, at most ``limit`` samples of it; poses in image pixels."""
+    if split not in SPLITS:
+        raise UserError(f'unknown split {split!r}; known: {", ".join(SPLITS)}')
+    loader = evaluation_loader(config, split)
+    rows: list[Any] = []
+    pose, count = False, 0
+    for batch in tqdm(loader, desc=f'predicting {split}', disable=not progress):
+        with torch.no_grad():
+            outputs = model.test_step(batch)  # type: ignore[operator]
+        for output in outputs:
+            sample = output.to_dict() if hasattr(output, 'to_dict') else output
+            pose = 'pred_instances' in sample
+            rows.append(read_gaussians(sample, batch))
+            count += len(rows[-1].mean)
+        if limit is not None and count >= limit:
+            break
+    if not rows:
+        raise UserError(f'the {split} split of {config.filename} is empty')
+    mean, covariance, target, mask = (
+        torch.cat([row[i] for row in rows])[:limit] for i in range(4)
+    )
+    data = gaussian_arrays(mean, covariance, target, mask, block=2 if pose else 1)
+    parts = mean.shape[1] // data.block
+    known = getattr(loader.dataset, 'metainfo', {}).get('keypoint_id2name', {})
+    return Predictions(
+        data,
+        tuple(str(known.get(k, k)) for k in range(parts)),
+        'pixels' if pose else '',
+        Path(config.filename).stem if config.filename else None,
+        weights_fingerprint(model),
+    )

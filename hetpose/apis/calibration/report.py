@@ -1,0 +1,132 @@
+"""Calibration of anybody's Gaussian predictions, from plain arrays.
+
+result = hetpose.calibration(mean, cov, target)
+print(result.summary())
+result.plot('calibration.png')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hetpose.apis.calibration.arrays import GaussianArrays, gaussian_arrays
+from hetpose.apis.calibration.recalibration import Recalibration, weights_fingerprint
+from hetpose.evaluation.functional.calibration import split_blocks
+from hetpose.evaluation.functional.scores import Scores, calibration_scores
+
+__all__ = ['CalibrationResult', 'Recalibration', 'calibration', 'weights_fingerprint']
+
+COLUMNS = (
+    ('n', 'n', '{:.0f}'),
+    ('nll', 'NLL', '{:.3f}'),
+    ('chi2_per_dim', 'χ²/dim', '{:.3f}'),
+    ('ece', 'ECE', '{:.3f}'),
+    ('coverage_50', 'cover 50%', '{:.1%}'),
+    ('coverage_90', 'cover 90%', '{:.1%}'),
+    ('coverage_95', 'cover 95%', '{:.1%}'),
+    ('pit_ks', 'PIT KS', '{:.3f}'),
+    ('ence', 'ENCE', '{:.3f}'),
+    ('energy_score', 'energy', '{:.4g}'),
+    ('rmse', 'RMSE', '{:.4g}'),
+    ('rms_std', 'RMS std', '{:.4g}'),
+    ('ause', 'AUSE', '{:.3f}'),
+    ('ause_random', '(random)', '{:.3f}'),
+)
+
+
+@dataclass(frozen=True)
+class CalibrationResult:
+    """Scores of all dimensions together (``overall``) and of every joint or dimension (``parts``,
+    by name).
+    """
+
+    overall: Scores
+    parts: dict[str, Scores]
+    units: str = ''
+
+    def numbers(self) -> dict[str, Any]:
+        """Plain numbers for JSON: ``overall`` and ``parts``, each by the name of the score."""
+        return {
+            'units': self.units,
+            'overall': self.overall.numbers(),
+            'parts': {name: scores.numbers() for name, scores in self.parts.items()},
+        }
+
+    def verdict(self) -> str:
+        """One sentence: whether the covariances are too small, too large, or about right."""
+        chi2 = self.overall.chi2
+        margin = (
+            3 * (2 / self.overall.dims) ** 0.5
+        )  # three standard errors: a χ² mean per dimension has variance 2 / dims
+        factor = f'squared errors are {chi2:.2f} times what the covariances promise'
+        if abs(chi2 - 1) <= margin:
+            return f'Scale is right within sampling error: {factor}.'
+        return f'{"Over" if chi2 > 1 else "Under"}-confident: {factor}.'
+
+    def summary(self) -> str:
+        """A Markdown table: a row for all together, then one per joint or dimension."""
+        rows = {'all': self.overall, **(self.parts if len(self.parts) > 1 else {})}
+        lines = [
+            '| | ' + ' | '.join(title for _, title, _ in COLUMNS) + ' |',
+            '|---|' + '---:|' * len(COLUMNS),
+        ]
+        for name, scores in rows.items():
+            numbers = scores.numbers()
+            cells = [form.format(numbers[key]) for key, _, form in COLUMNS]
+            lines.append(f'| {name} | ' + ' | '.join(cells) + ' |')
+        units = f' Energy, RMSE and std are in {self.units}.' if self.units else ''
+        return '\n'.join(lines) + f'\n\n{self.verdict()}{units}\n'
+
+    def plot(self, path: str | Path, title: str = '') -> None:
+        """Coverage, PIT, spread against error, and sparsification, in one picture (PNG, PDF or SVG
+        by suffix).
+        """
+        from hetpose.visualization.reliability import plot_calibration
+
+        plot_calibration(path, self.overall, self.parts, units=self.units, title=title)
+
+
+def calibration(
+    mean: Any,
+    cov: Any,
+    target: Any,
+    mask: Any = None,
+    *,
+    block: int | None = None,
+    names: Sequence[str] | None = None,
+    units: str = '',
+    bins: int = 10,
+) -> CalibrationResult:
+    """How well Gaussian predictions are calibrated, together and per joint.
+
+    Shapes (numpy, torch or lists): mean and target (N, d), (N, K, 2) or (N,); cov (N, d, d), per
+    joint (N, K, 2, 2), or variances shaped like the mean; mask like the mean or (N, K), true where
+    the target is known. For (N, d) arrays of joints give ``block=2``. ``names`` name the K joints
+    (or d dimensions), ``units`` the lengths.
+    """
+    return arrays_calibration(gaussian_arrays(mean, cov, target, mask, block), names, units, bins)
+
+
+def arrays_calibration(
+    data: GaussianArrays, names: Sequence[str] | None = None, units: str = '', bins: int = 10
+) -> CalibrationResult:
+    """``calibration`` of arrays that were checked before. A part that is missing everywhere is
+    left out.
+    """
+    count = data.residual.shape[-1] // data.block
+    names = [str(i) for i in range(count)] if names is None else list(names)
+    if len(names) != count:
+        raise ValueError(f'names has {len(names)} entries for {count} joints')
+    overall = calibration_scores(data.residual, data.covariance, data.mask, bins)
+    residual, covariance, mask = split_blocks(
+        data.residual, data.covariance, data.mask, data.block
+    )
+    parts = {
+        name: calibration_scores(residual[:, k], covariance[:, k], mask[:, k], bins)
+        for k, name in enumerate(names)
+        if bool(mask[:, k].any())
+    }
+    return CalibrationResult(overall, parts, units)

@@ -1,0 +1,1 @@
+"""Prepare, describe and show data sets."""

@@ -1,0 +1,186 @@
+"""A model as an ONNX file: image tensor in, mean and covariance out."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib.util
+import io
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hetpose.apis.export.taylor import SoftArgmaxJacobian
+from hetpose.apis.loading import PoseModel
+from hetpose.errors import UserError
+from hetpose.fileio import atomic_path
+from hetpose.ops.affine import transform_covariance
+from hetpose.ops.taylor.terms import TaylorTerms
+
+INPUT = 'image'
+OUTPUTS = ('keypoints', 'covariance')
+TOLERANCE = 1e-4
+_PACKAGES = ('onnx', 'onnxscript', 'onnxruntime')
+_REFUSED = {
+    'PrecisionCovariance': 'it inverts a matrix, and ONNX has no operator for that',
+}
+
+
+class ExportedPose(nn.Module):
+    """Image (B, 3, H, W) → keypoints (B, K, 2) and covariance (B, 2K, 2K), in input pixels.
+
+    The image holds the values 0 to 255 in the channel order of the training images (BGR for
+    mmpose); the normalisation is part of the module. Input pixels count from the middle of the
+    first pixel of the crop.
+    """
+
+    mean: Tensor
+    std: Tensor
+    scale: Tensor
+
+    def __init__(self, model: PoseModel) -> None:
+        super().__init__()
+        network = copy.deepcopy(model.network)  # the caller's stays where it is
+        self.backbone = network.backbone
+        self.neck = network.neck if network.with_neck else None
+        self.head = network.head
+        order = self.head.covariance.taylor_order
+        if order == 'gradient':
+            self.jacobian = SoftArgmaxJacobian(
+                self.head.heatmap_decoder, self.head.bottleneck.lift, self.head.bottleneck.dim
+            )
+            # The head asks for its Taylor terms here; the exporter cannot trace how it makes them.
+            self.head.__dict__['_taylor_terms'] = self._taylor_terms
+        preprocessor = network.data_preprocessor
+        self.swap_channels = bool(preprocessor._channel_conversion)
+        mean, std = torch.zeros(3, 1, 1), torch.ones(3, 1, 1)
+        if preprocessor._enable_normalize:
+            mean, std = preprocessor.mean.reshape(-1, 1, 1), preprocessor.std.reshape(-1, 1, 1)
+        self.register_buffer('mean', mean.clone().float())
+        self.register_buffer('std', std.clone().float())
+        self.register_buffer('scale', torch.as_tensor(self.head.decoder.scale_factor).float())
+
+    def _taylor_terms(self, features: Tensor, z: Tensor) -> TaylorTerms:
+        lifted = features + self.head.bottleneck.lift(z)
+        return TaylorTerms(self.jacobian(lifted, self.head.temperature), None)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Tensor]:
+        image = image[:, [2, 1, 0]] if self.swap_channels else image
+        features = self.backbone((image - self.mean) / self.std)
+        if self.neck is not None:
+            features = self.neck(features)
+        predicted = self.head.forward(features)
+        keypoints = predicted.mean.unflatten(-1, (-1, 2)) * self.scale
+        covariance = transform_covariance(predicted.covariance.matrix, torch.diag(self.scale))
+        return keypoints, covariance
+
+
+def refuse_unsupported(model: PoseModel) -> None:
+    """A UserError that says why, where the covariance cannot be written as ONNX operators."""
+    covariance = model.network.head.covariance
+    name = type(covariance).__name__
+    if covariance.taylor_order == 'full':
+        raise UserError(
+            f"{name} of order 'full' cannot be exported: it needs second derivatives of the "
+            "network, and ONNX has none; order 'gradient' can be exported"
+        )
+    if name in _REFUSED:
+        raise UserError(
+            f'{name} cannot be exported: {_REFUSED[name]}; train or fine-tune with '
+            'FactorCovariance, CholeskyCovariance, RootCovariance, AnchoredCovariance, '
+            'DiagonalCovariance or TaylorInducedCovariance'
+        )
+    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UserError(f'export needs {", ".join(missing)}: pip install hetpose[export]')
+
+
+def export_onnx(model: PoseModel, path: str | Path, opset: int = 18) -> float:
+    """Write the model, check the file against torch, and return the largest difference.
+
+    Inputs: ``image`` (batch, 3, H, W). Outputs: ``keypoints`` (batch, K, 2) and ``covariance``
+    (batch, 2K, 2K). The batch is dynamic. The file's metadata name the joints, the input size, the
+    units and the config.
+    """
+    refuse_unsupported(model)
+    module = ExportedPose(model).cpu().eval()
+    width, height = module.head.decoder.input_size
+    example = torch.rand(2, 3, height, width) * 255
+    with atomic_path(path) as temporary:
+        try:
+            program = _translate(module, example, opset)
+        except Exception as error:  # torch.export and onnxscript raise many kinds
+            raise UserError(f'{model.name} cannot be exported: {_root(error)}') from error
+        program.model.metadata_props.update(_metadata(model, module))
+        program.save(temporary, external_data=False)
+        return check_onnx(temporary, module)
+
+
+def _translate(module: ExportedPose, example: Tensor, opset: int) -> Any:
+    quiet = io.StringIO()  # the exporter tells its steps, and its warnings are about itself
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(quiet),
+        contextlib.redirect_stderr(quiet),
+        torch.no_grad(),
+    ):
+        warnings.simplefilter('ignore')
+        return torch.onnx.export(
+            module,
+            (example,),
+            input_names=[INPUT],
+            output_names=list(OUTPUTS),
+            dynamic_shapes=({0: torch.export.Dim('batch', min=1)},),
+            opset_version=opset,
+            dynamo=True,
+        )
+
+
+def _root(error: BaseException) -> str:
+    """The first line of the error that the others were raised from."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f'{type(error).__name__}: {(str(error).splitlines() or [""])[0]}'
+
+
+def _metadata(model: PoseModel, module: ExportedPose) -> dict[str, str]:
+    return {
+        'hetpose.config': model.name,
+        # All of them, as the module returns them; test_cfg may choose some for predictions.
+        'hetpose.joint_names': json.dumps(list(model.meta['keypoint_id2name'].values())),
+        'hetpose.input_size': json.dumps(list(module.head.decoder.input_size)),
+        'hetpose.image': 'values 0 to 255, channels '
+        + ('BGR' if module.swap_channels else 'as trained'),
+        'hetpose.units': 'keypoints: pixels of the input, (x, y); covariance: pixels², order '
+        'x1, y1, x2, y2, ...',
+    }
+
+
+def check_onnx(path: str | Path, module: ExportedPose, sizes: tuple[int, ...] = (1, 3)) -> float:
+    """The largest difference between onnxruntime and torch, relative to an output's magnitude.
+
+    Raises a UserError where it is over 1e-4.
+    """
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(path), providers=['CPUExecutionProvider'])
+    width, height = module.head.decoder.input_size
+    worst = 0.0
+    for size in sizes:
+        generator = torch.Generator().manual_seed(size)
+        image = torch.rand(size, 3, height, width, generator=generator) * 255
+        with torch.no_grad():
+            expected = module(image)
+        found = session.run(list(OUTPUTS), {INPUT: image.numpy()})
+        for ours, theirs in zip(found, expected, strict=True):
+            reference = theirs.numpy()
+            magnitude = max(1.0, float(np.abs(reference).max()))
+            worst = max(worst, float(np.abs(ours - reference).max()) / magnitude)
+    if not worst <= TOLERANCE:
+        raise UserError(f'the exported file differs from torch by {worst:.1e}; it was not kept')
+    return worst

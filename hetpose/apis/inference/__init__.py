@@ -1,0 +1,1 @@
+"""Pictures in, people with covariances out."""

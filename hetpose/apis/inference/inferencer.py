@@ -1,0 +1,242 @@
+"""Predict poses with their covariances, in the image of mmpose's MMPoseInferencer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mmengine.config import Config
+from mmengine.structures import InstanceData
+from mmpose.structures import PoseDataSample
+
+from hetpose.apis.calibration.recalibration import Recalibration
+from hetpose.apis.inference.boxes import BoxSource, Detector, mmdet_detector
+from hetpose.apis.inference.conditioning import Given, check_given
+from hetpose.apis.inference.inputs import BadInput, Images, Picture, Video, open_inputs
+from hetpose.apis.inference.network import Predictor, Report
+from hetpose.apis.inference.outputs import Outputs, open_outputs
+from hetpose.apis.loading import PoseModel, load_pose_model
+from hetpose.errors import UserError, unknown_name
+from hetpose.visualization import HetPoseVisualizer
+from hetpose.visualization.panels import PANELS
+
+WHOLE_IMAGE = ('whole_image', 'whole-image')
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How a picture is drawn, and whether any is."""
+
+    wanted: bool
+    draw_bbox: bool = False
+    kpt_thr: float = 0.0
+    show: bool = False
+    wait_time: float = 0.0
+    returned: bool = False
+    coverage: float = 0.9
+    panels: tuple[str, ...] = ()
+
+
+class HetPoseInferencer:
+    """Poses, covariances and pictures from images, folders, globs, arrays and videos.
+
+    Args:
+        pose2d: Config file, mmengine Config, or a model from ``load_pose_model``.
+        pose2d_weights: Checkpoint file; None leaves the weights random.
+        device: 'cpu', 'cuda', 'cuda:1'; None takes a GPU where there is one.
+        det_model: A detector of mmdet by config or name, or a function from a BGR image to boxes
+            (N, 4) or (N, 5). None takes the whole image where no boxes are given.
+        det_weights, det_cat_ids, bbox_thr, nms_thr: As in mmpose, for a detector of mmdet.
+        calibration: File of ``tools/calibrate.py``, or a Recalibration, for this model.
+        cfg_options: Changes to the config, by dotted key.
+
+    Example:
+        >>> inferencer = HetPoseInferencer('config.py', 'checkpoint.pth')
+        >>> for result in inferencer('images/', bboxes=None, pred_out_dir='out'):
+        ...     people = result['predictions'][0]
+    """
+
+    def __init__(
+        self,
+        pose2d: str | Path | Config | PoseModel,
+        pose2d_weights: str | Path | None = None,
+        device: str | None = None,
+        det_model: str | Detector | None = None,
+        det_weights: str | None = None,
+        det_cat_ids: int | Sequence[int] = (0,),
+        bbox_thr: float = 0.3,
+        nms_thr: float = 0.3,
+        calibration: str | Path | Recalibration | None = None,
+        cfg_options: dict[str, Any] | None = None,
+    ) -> None:
+        if isinstance(pose2d, PoseModel):
+            if pose2d_weights is not None or cfg_options:
+                raise UserError('a model that is already built takes no weights and no options')
+            self.model = pose2d
+        else:
+            self.model = load_pose_model(pose2d, pose2d_weights, device, cfg_options)
+        self.predictor = Predictor(self.model, calibration)
+        self.joint_names = self.model.joint_names
+        self.visualizer = HetPoseVisualizer()
+        self.visualizer.set_dataset_meta(self.model.meta)
+        self.detector: Detector | None = None
+        if callable(det_model):
+            self.detector = det_model
+        elif det_model is not None and det_model not in WHOLE_IMAGE:
+            categories = [det_cat_ids] if isinstance(det_cat_ids, int) else list(det_cat_ids)
+            self.detector = mmdet_detector(
+                det_model, det_weights, device, categories, bbox_thr, nms_thr
+            )
+
+    def __call__(
+        self,
+        inputs: Any,
+        bboxes: Any = None,
+        batch_size: int = 1,
+        *,
+        return_vis: bool = False,
+        show: bool = False,
+        wait_time: float = 0,
+        draw_bbox: bool = False,
+        kpt_thr: float = 0.0,
+        coverage: float = 0.9,
+        panels: Sequence[str] = (),
+        vis_out_dir: str | Path = '',
+        pred_out_dir: str | Path = '',
+        out_dir: str | Path | None = None,
+        return_datasamples: bool = False,
+        full_covariance: str | None = None,
+        given: Given | None = None,
+        on_bad_input: Callable[[BadInput], None] | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """Predict; a generator with one item for every image or frame, in order.
+
+        An item has ``predictions``, a list with the image's list of people as
+        ``predictions.schema.json`` describes them; ``visualization``, a list with the drawing
+        (RGB) if ``return_vis``; and ``input``, the image's name.
+
+        Args:
+            inputs: Path of an image, a folder or a video; a glob; an array (BGR uint8); a list.
+            bboxes: See ``BoxSource``: boxes of every image, or for each, or by name.
+            batch_size: Crops that go through the network at once.
+            kpt_thr: Joints with a lower score are not drawn. 0, unlike mmpose's 0.3: the ellipse
+                already shows that a joint is uncertain.
+            coverage: Probability that an ellipse holds its joint.
+            panels: 'correlation' and 'heatmaps', drawn to the right of the image.
+            vis_out_dir, pred_out_dir: Folders to write pictures and predictions to; with
+                ``out_dir`` they default to its ``visualizations`` and ``predictions``.
+            return_datasamples: Return PoseDataSample objects in place of lists of people.
+            full_covariance: 'json' or 'npz': also write the full covariance, and where.
+            given: Known places (x, y) by joint name: the others are conditioned on them. For one
+                image with one person.
+            on_bad_input: Called with every input that cannot be predicted, after which the next
+                one follows; None raises a UserError instead.
+        """
+        if out_dir is not None:
+            vis_out_dir = vis_out_dir or Path(out_dir) / 'visualizations'
+            pred_out_dir = pred_out_dir or Path(out_dir) / 'predictions'
+        source = open_inputs(inputs)
+        boxes = BoxSource(bboxes, None if bboxes is not None else self.detector)
+        self._check(source, boxes, batch_size, coverage, panels, given)
+        outputs = open_outputs(
+            source,
+            pred_out_dir=pred_out_dir,
+            vis_out_dir=vis_out_dir,
+            full_covariance=full_covariance,
+            joint_names=self.joint_names,
+        )
+        wanted = return_vis or show or bool(str(vis_out_dir))
+        drawing = Drawing(
+            wanted, draw_bbox, kpt_thr, show, wait_time, return_vis, coverage, tuple(panels)
+        )
+        report = on_bad_input or _raise
+        heatmaps = wanted and 'heatmaps' in panels
+        found = self.predictor.predict(source, boxes, batch_size, report, heatmaps)
+        return self._deliver(found, outputs, drawing, given, return_datasamples, report)
+
+    def _check(
+        self,
+        source: Images | Video,
+        boxes: BoxSource,
+        batch_size: int,
+        coverage: float,
+        panels: Sequence[str],
+        given: Given | None,
+    ) -> None:
+        if batch_size < 1:
+            raise UserError(f'batch_size must be at least 1, got {batch_size}')
+        if not 0 < coverage < 1:
+            raise UserError(f'coverage must lie between 0 and 1, got {coverage}')
+        for panel in set(panels) - set(PANELS):
+            raise unknown_name('panel', panel, PANELS)
+        if given is not None:
+            check_given(given, self.joint_names)
+            if isinstance(source, Video) or len(source) != 1:
+                raise UserError('given joints belong to one image; there are several inputs')
+        if not isinstance(source, Video):  # whose own count of frames is an estimate
+            boxes.check_length(len(source))
+
+    def _deliver(
+        self,
+        found: Iterator[tuple[Picture, PoseDataSample]],
+        outputs: Outputs,
+        drawing: Drawing,
+        given: Given | None,
+        return_datasamples: bool,
+        report: Report,
+    ) -> Iterator[dict[str, Any]]:
+        """Condition, draw, write and hand over every prediction."""
+        try:
+            for picture, sample in found:
+                try:
+                    if given is not None:
+                        self.predictor.condition(sample, given)
+                    _refuse_not_finite(sample.pred_instances)
+                except ValueError as error:
+                    report(BadInput(picture.name, str(error)))
+                    continue
+                drawn = self._draw(picture, sample, drawing)
+                outputs.add(picture, sample.pred_instances, drawn)
+                people = sample if return_datasamples else outputs.json(sample.pred_instances)
+                yield {
+                    'predictions': [people],
+                    'visualization': [drawn] if drawing.returned else [],
+                    'input': picture.name,
+                }
+        except UserError:
+            outputs.close()  # the frames before a bad one are kept
+            raise
+        except BaseException:
+            outputs.abandon()
+            raise
+        outputs.close()
+
+    def _draw(
+        self, picture: Picture, sample: PoseDataSample, drawing: Drawing
+    ) -> np.ndarray | None:
+        if not drawing.wanted:
+            return None
+        self.visualizer.coverage, self.visualizer.panels = drawing.coverage, drawing.panels
+        return self.visualizer.add_datasample(
+            Path(picture.name).name,
+            np.ascontiguousarray(picture.image[..., ::-1]),
+            sample,
+            draw_gt=False,
+            draw_bbox=drawing.draw_bbox,
+            kpt_thr=drawing.kpt_thr,
+            show=drawing.show,
+            wait_time=drawing.wait_time,
+        )
+
+
+def _raise(bad: BadInput) -> None:
+    raise UserError(str(bad))
+
+
+def _refuse_not_finite(instances: InstanceData) -> None:
+    for name in ('keypoints', 'covariances'):
+        if not np.isfinite(instances[name]).all():
+            raise ValueError(f'the model predicts {name} that are not finite')

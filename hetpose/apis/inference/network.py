@@ -1,0 +1,171 @@
+"""The network's part of an inferencer: crops in, Gaussians over image pixels out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from mmengine.dataset import pseudo_collate
+from mmengine.structures import InstanceData, PixelData
+from mmpose.structures import PoseDataSample
+from mmpose.structures.utils import revert_heatmap
+
+from hetpose.apis.calibration.recalibration import Recalibration, weights_fingerprint
+from hetpose.apis.inference.boxes import BoxSource
+from hetpose.apis.inference.conditioning import Given, condition_pose, scores_from
+from hetpose.apis.inference.inputs import BadInput, Picture
+from hetpose.apis.loading import PoseModel
+from hetpose.errors import UserError
+from hetpose.visualization.geometry import joint_blocks
+
+Report = Callable[[BadInput], None]
+
+
+@dataclass
+class Batch:
+    """Crops that wait for the network, and the pictures that they came from."""
+
+    pictures: list[tuple[Picture, int]] = field(default_factory=list)
+    crops: list[dict] = field(default_factory=list)
+
+    def add(self, picture: Picture, crops: list[dict]) -> None:
+        self.pictures.append((picture, len(crops)))
+        self.crops += crops
+
+
+class Predictor:
+    """A model with its test pipeline and its calibration, for pictures with boxes."""
+
+    def __init__(
+        self, model: PoseModel, calibration: str | Path | Recalibration | None = None
+    ) -> None:
+        self.model = model
+        self.pipeline = model.pipeline()
+        self.joint_names = model.joint_names
+        self.calibration = self._load_calibration(calibration)
+
+    def _load_calibration(self, given: str | Path | Recalibration | None) -> Recalibration | None:
+        if given is None:
+            return None
+        expected: dict[str, Any] = dict(
+            dim=2 * len(self.joint_names),
+            joint_names=self.joint_names,
+            model=self.model.name,
+            weights=weights_fingerprint(self.model.network),
+        )
+        if isinstance(given, Recalibration):
+            found = given.check(**expected)
+        else:
+            found = Recalibration.load(given, **expected)
+        if found.units not in ('', 'pixels'):
+            raise UserError(f'the calibration was fitted in {found.units}; poses are in pixels')
+        return found
+
+    def predict(
+        self,
+        source: Iterable[Picture | BadInput],
+        boxes: BoxSource,
+        batch_size: int,
+        report: Report,
+        heatmaps: bool = False,
+    ) -> Iterator[tuple[Picture, PoseDataSample]]:
+        """Every picture with the people in its boxes, in order; what is bad is reported."""
+        self.model.network.test_cfg['output_heatmaps'] = heatmaps
+        batch = Batch()
+        for item in source:
+            bad = item if isinstance(item, BadInput) else self._add(batch, item, boxes)
+            if bad or max(len(batch.crops), len(batch.pictures)) >= batch_size:
+                yield from self._flush(batch, batch_size)
+                batch = Batch()
+            if bad:
+                report(bad)  # after what came before it
+        yield from self._flush(batch, batch_size)
+
+    def _add(self, batch: Batch, picture: Picture, boxes: BoxSource) -> BadInput | None:
+        """Put the crops of a picture's boxes into the batch, or say what is bad about it."""
+        try:
+            found = boxes.find(picture)
+        except ValueError as error:
+            return BadInput(picture.name, str(error))
+        batch.add(picture, [self._crop(picture, box) for box in found])
+        return None
+
+    def _crop(self, picture: Picture, box: np.ndarray) -> dict:
+        """The network's input for one box (5,), by the config's own test pipeline."""
+        return self.pipeline(
+            dict(
+                self.model.meta,
+                img=picture.image,
+                img_path=picture.name,
+                img_id=picture.index,
+                bbox=box[None, :4].copy(),
+                bbox_score=box[4:].copy(),
+            )
+        )
+
+    def _flush(self, batch: Batch, batch_size: int) -> Iterator[tuple[Picture, PoseDataSample]]:
+        samples: list[PoseDataSample] = []
+        for start in range(0, len(batch.crops), batch_size):
+            crops = pseudo_collate(batch.crops[start : start + batch_size])
+            with torch.no_grad():
+                samples += self.model.network.test_step(crops)
+        for picture, count in batch.pictures:
+            mine, samples = samples[:count], samples[count:]
+            yield picture, self._merge(picture, mine)
+
+    def _merge(self, picture: Picture, samples: list[PoseDataSample]) -> PoseDataSample:
+        """All people of an image in one sample, recalibrated."""
+        height, width = picture.image.shape[:2]
+        merged = PoseDataSample(metainfo=dict(img_path=picture.name, ori_shape=(height, width)))
+        people = [sample.pred_instances for sample in samples]
+        merged.pred_instances = InstanceData.cat(people) if people else self._nobody()
+        if self.calibration is not None:
+            covariances = self.calibration.apply(merged.pred_instances.covariances)
+            self._replace(merged.pred_instances, covariances)
+        if any('pred_fields' in sample for sample in samples):
+            merged.pred_fields = PixelData(heatmaps=_heat(samples, (height, width)))
+        return merged
+
+    def _nobody(self) -> InstanceData:
+        joints = len(self.joint_names)
+        return InstanceData(
+            keypoints=np.zeros((0, joints, 2), np.float32),
+            keypoint_scores=np.zeros((0, joints), np.float32),
+            keypoints_visible=np.zeros((0, joints), np.float32),
+            keypoint_covariances=np.zeros((0, joints, 2, 2), np.float32),
+            covariances=np.zeros((0, 2 * joints, 2 * joints), np.float32),
+            bboxes=np.zeros((0, 4), np.float32),
+            bbox_scores=np.zeros(0, np.float32),
+        )
+
+    def _replace(self, instances: InstanceData, covariances: np.ndarray) -> None:
+        """Set the covariances (N, 2K, 2K) and all that follows from them."""
+        scores = scores_from(covariances, instances.bboxes, self.model.score_radius)
+        instances.covariances = covariances
+        instances.keypoint_covariances = joint_blocks(covariances)
+        instances.keypoint_scores = instances.keypoints_visible = scores
+
+    def condition(self, sample: PoseDataSample, given: Given) -> None:
+        """Move the one person of a sample to what the given joints say."""
+        people = sample.pred_instances
+        if len(people.keypoints) != 1:
+            raise ValueError(f'given joints belong to one person, not {len(people.keypoints)}')
+        keypoints, covariance = condition_pose(
+            people.keypoints[0], people.covariances[0], given, self.joint_names
+        )
+        people.keypoints = keypoints[None]
+        self._replace(people, covariance[None])
+
+
+def _heat(samples: Sequence[PoseDataSample], shape: tuple[int, int]) -> np.ndarray:
+    """The largest of all joints' and all people's heatmaps, on the image: (1, H, W)."""
+    maps: list[np.ndarray] = []
+    for sample in samples:
+        meta = sample.metainfo
+        heat = np.asarray(sample.pred_fields.heatmaps.max(0).values.cpu())
+        maps.append(revert_heatmap(heat, meta['input_center'], meta['input_scale'], shape))
+    return np.max(maps, axis=0)[None]

@@ -1,0 +1,1 @@
+"""Jacobians and Hessian traces of mean networks, in closed form."""

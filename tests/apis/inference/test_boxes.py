@@ -1,0 +1,117 @@
+"""Boxes: for every image, for each, by name, or found."""
+
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers_inference import noise_image
+
+from hetpose.apis.inference.boxes import BoxSource, mmdet_detector, read_boxes
+from hetpose.apis.inference.inputs import Picture
+from hetpose.errors import UserError
+
+BOX = [10, 5, 60, 50]
+
+
+def picture(index: int = 0, name: str = 'folder/x.jpg') -> Picture:
+    return Picture(index, name, Path(name), noise_image(60, 80))
+
+
+def test_without_boxes_the_whole_image() -> None:
+    np.testing.assert_array_equal(BoxSource().find(picture()), [[0, 0, 80, 60, 1]])
+
+
+@pytest.mark.parametrize(
+    'boxes',
+    [
+        [BOX],
+        [[[1, 2, 3, 4]], [BOX]],
+        [[], [BOX]],
+        {'x.jpg': [BOX]},
+        {'folder/x.jpg': [BOX]},
+        {'x': [BOX]},
+        {'1': [BOX]},
+        {1: [BOX]},
+        np.array([BOX]),
+        np.array([[BOX], [BOX]]),
+    ],
+)
+def test_the_forms_that_boxes_may_have(boxes: object) -> None:
+    np.testing.assert_array_equal(BoxSource(boxes).find(picture(1)), [[*BOX, 1]])
+
+
+def test_scores_are_kept_and_no_box_means_nobody() -> None:
+    np.testing.assert_allclose(BoxSource([[*BOX, 0.5]]).find(picture()), [[*BOX, 0.5]])
+    assert BoxSource([[]]).find(picture()).shape == (0, 5)
+    assert BoxSource([]).find(picture()).shape == (0, 5)
+
+
+def test_a_box_may_reach_out_of_the_image() -> None:
+    box = [-30, -20, 200, 100]
+    np.testing.assert_array_equal(BoxSource([box]).find(picture()), [[*box, 1]])
+
+
+@pytest.mark.parametrize(
+    ('boxes', 'message'),
+    [
+        ([BOX, [90, 0, 120, 30]], r'box 1 \[90, 0, 120, 30\] lies outside the image of 80 × 60'),
+        ([[0, -30, 20, -1]], 'lies outside'),
+        ([[30, 10, 10, 40]], 'has no area'),
+        ([[0, 0, 10, float('nan')]], 'has no area'),
+        ([[0, 0, 10]], '4 or 5 numbers'),
+        ([BOX, [0, 0, 10]], '4 or 5 numbers'),
+        ([['a', 0, 10, 3]], '4 or 5 numbers'),
+        ({'y.jpg': [BOX]}, 'no boxes were given'),
+    ],
+)
+def test_bad_boxes_are_named(boxes: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        BoxSource(boxes).find(picture())
+
+
+def test_as_many_lists_as_images() -> None:
+    with pytest.raises(UserError, match='boxes for 2 inputs were given, there are 3'):
+        BoxSource([[BOX], [BOX]]).check_length(3)
+    BoxSource([BOX]).check_length(3)
+
+
+def test_a_detector_is_asked_when_named() -> None:
+    source = BoxSource(detector=lambda image: np.array([[0, 0, image.shape[1], 20]]))
+    np.testing.assert_array_equal(source.find(picture()), [[0, 0, 80, 20, 1]])
+    with pytest.raises(UserError, match='not both'):
+        BoxSource([BOX], lambda image: image)
+
+
+def test_files_of_boxes(tmp_path: Path) -> None:
+    path = tmp_path / 'boxes.json'
+    path.write_text('[[1, 2, 3, 4]]')
+    assert read_boxes(path) == [[1, 2, 3, 4]]
+    path.write_text('[[1, 2')
+    with pytest.raises(UserError, match='not JSON'):
+        read_boxes(path)
+    with pytest.raises(UserError, match='cannot read boxes'):
+        read_boxes(tmp_path / 'absent.json')
+
+
+def test_a_detector_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(image: np.ndarray, **_: object) -> None:
+        raise RuntimeError('nms_impl: implementation for device cpu\nnot found.')
+
+    module = types.ModuleType('mmdet.apis')
+    module.DetInferencer = lambda *_, **__: fail
+    monkeypatch.setitem(sys.modules, 'mmdet', types.ModuleType('mmdet'))
+    monkeypatch.setitem(sys.modules, 'mmdet.apis', module)
+    with pytest.raises(UserError, match="detector 'rtmdet' cannot run: nms_impl.* cpu not found"):
+        BoxSource(detector=mmdet_detector('rtmdet')).find(picture())
+
+
+def test_a_frame_beyond_the_lists_has_no_boxes() -> None:
+    with pytest.raises(ValueError, match='no boxes were given for it'):
+        BoxSource([[BOX], [BOX]]).find(picture(2))
+
+
+def test_what_is_no_list_is_refused() -> None:
+    with pytest.raises(UserError, match='boxes must be a list or a dict of lists, got 5'):
+        BoxSource(5)
