@@ -19,7 +19,7 @@ from hetpose.ops.soft_argmax import soft_argmax
 from hetpose.ops.taylor import convolutional
 from hetpose.ops.taylor import feedforward_terms as taylor_feedforward
 from hetpose.ops.taylor import func as taylor_func
-from hetpose.ops.taylor import soft_argmax_terms as taylor_soft_argmax
+from hetpose.ops.taylor import soft_argmax as taylor_soft_argmax
 from hetpose.ops.validation import shape_of
 
 ORDERS = ('gradient', 'full')
