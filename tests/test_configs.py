@@ -60,13 +60,13 @@ def test_it_builds(path: Path) -> None:
 
 @every_config
 def test_every_top_level_name_is_read(path: Path) -> None:
-    """A name is an argument of the Runner, or a config or the Runner of the studies reads it."""
+    """A name is an argument of the Runner, or a config or the Runner of the suites reads it."""
     config = launch.load_config(path)
     text = '\n'.join(
         re.sub(r'^\w+ = ', '', source.read_text(), flags=re.MULTILINE)
         for source in (ROOT / 'configs').rglob('*.py')
     )
-    text += (ROOT / 'hetpose' / 'engine' / 'experiment.py').read_text()
+    text += (ROOT / 'hetpose' / 'engine' / 'suite.py').read_text()
     unread = [
         key
         for key in config

@@ -37,12 +37,12 @@ def parse_args() -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    from hetpose.apis.demo.hybrid import results_table, run_study
+    from hetpose.apis.demo.hybrid import results_table, train_and_test
     from hetpose.engine import launch
 
     config = launch.load_config(args.config, args.cfg_options)
     config.log_level = 'WARNING'
-    results = run_study(config, args.work_dir, args.resume)
+    results = train_and_test(config, args.work_dir, args.resume)
     print(f'\nheld-out figures, in heatmap units ({results["seconds"]:.0f} s):\n')
     print(results_table(results))
     print(f'gallery: {Path(args.work_dir) / "gallery.png"}')

@@ -1,4 +1,4 @@
-"""Run a regression study: train every method on every dataset, and report.
+"""Run a regression suite: train every method on every dataset, and report.
 
 Every (dataset, method, trial) is a unit. Its result is stored as soon as it is there, so the same
 command continues after an interruption. The end is a Markdown table, a JSON file and plots.

@@ -45,7 +45,7 @@ def parse_args() -> argparse.Namespace:
         '--cfg-options',
         nargs='+',
         metavar='KEY=VALUE',
-        help='override the config, e.g. train_cfg.max_epochs=5 (in a study: epochs=5); an unknown '
+        help='override the config, e.g. train_cfg.max_epochs=5 (in a suite: epochs=5); an unknown '
         'key is an error',
     )
     parser.add_argument('--launcher', choices=['none', 'pytorch', 'slurm', 'mpi'], default='none')

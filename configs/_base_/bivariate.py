@@ -1,5 +1,5 @@
 # Problem 1: no network, only a mean and a covariance to move; the trajectory is recorded.
-_base_ = ['./study.py']
+_base_ = ['./suite.py']
 source = dict(type='BivariateSource')
 dataset = 'far'
 protocol = 'paper'

@@ -1,3 +1,3 @@
-_base_ = ['./study.py']
+_base_ = ['./suite.py']
 source = dict(type='UCISource')
 dataset = 'concrete'

@@ -1,4 +1,4 @@
-_base_ = ['./study.py']
+_base_ = ['./suite.py']
 source = dict(type='SinusoidSource')
 dataset = 'growing'
 model = dict(network=dict(blocks=2, width=50, activation='tanh'))

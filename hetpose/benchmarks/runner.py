@@ -15,8 +15,8 @@ from mmpose.registry import MODELS
 import hetpose  # noqa: F401  (registers the components)
 from hetpose.benchmarks.harness import Row
 from hetpose.datasets.regression import load_splits
-from hetpose.engine.experiment import StudyRunner, resolve
 from hetpose.engine.optimizers import build_fused
+from hetpose.engine.suite import SuiteRunner, resolve
 from hetpose.fileio import write_text
 from hetpose.paths import data_root
 
@@ -26,7 +26,7 @@ CONFIG = Path(__file__).parents[2] / 'configs' / 'uci' / 'nll.py'
 SHAPE = (4898, 12)  # of white wine; a random table of this shape stands in where it is absent
 
 
-def study(folder: Path, epochs: int) -> Config:
+def unit_config(folder: Path, epochs: int) -> Config:
     """The config of a white wine run without its checkpoints."""
     config = Config.fromfile(str(CONFIG))
     table = data_root('uci') / 'white_wine.csv'
@@ -44,7 +44,7 @@ def study(folder: Path, epochs: int) -> Config:
 
 def with_runner(config: Config) -> float:
     """Seconds of ``Runner.train()``: hooks, logs, choice of weights on validation data and all."""
-    runner = StudyRunner.from_cfg(config)
+    runner = SuiteRunner.from_cfg(config)
     start = time.perf_counter()
     runner.train()
     return time.perf_counter() - start
@@ -74,7 +74,7 @@ def run(quick: bool = False) -> list[Row]:
     """Both loops in turn; the ratio of their medians."""
     epochs, repeats = (2, 1) if quick else (10, 3)
     with tempfile.TemporaryDirectory() as folder:
-        config = study(Path(folder), epochs)
+        config = unit_config(Path(folder), epochs)
         pairs = [(with_runner(config), bare(config)) for _ in range(repeats)]
     runner, loop = np.median(np.array(pairs), axis=0)
     ratio = float(runner / loop)

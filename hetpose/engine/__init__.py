@@ -1,5 +1,5 @@
 """Hooks and launch logic."""
 
-from hetpose.engine import experiment, hooks, optimizers
+from hetpose.engine import hooks, optimizers, suite
 
-__all__ = ['experiment', 'hooks', 'optimizers']
+__all__ = ['hooks', 'optimizers', 'suite']

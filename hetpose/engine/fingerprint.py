@@ -10,11 +10,11 @@ from mmengine.runner import Runner
 from mmpose.registry import MODELS
 from torch import Tensor
 
-from hetpose.engine.experiment import resolve
+from hetpose.engine.suite import resolve
 
 
 def fingerprint(config: Config, epochs: int = 2) -> dict[str, str]:
-    """SHA-256 of what a run starts from and sees, from the config of a study.
+    """SHA-256 of what a run starts from and sees, from the config of a unit of a suite.
 
     Keys: 'mean' and 'covariance', the initial weights of the two networks; 'data', the inputs and
     targets of all splits (their columns and rows); 'batches', the batches of the first epochs.

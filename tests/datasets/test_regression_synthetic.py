@@ -56,7 +56,7 @@ def test_the_bivariate_target_is_strongly_correlated_and_its_own_label() -> None
         assert torch.equal(train.true_mean, torch.zeros_like(train.true_mean))
 
 
-def test_samples_of_the_multivariate_study() -> None:
+def test_samples_of_the_multivariate_suite() -> None:
     assert [CopulaSource(f'd{dim}').count for dim in (4, 8, 32)] == [4_000, 8_000, 20_000]
 
 

@@ -1,4 +1,4 @@
-"""Hooks of the regression studies in real runs."""
+"""Hooks of the regression suites in real runs."""
 
 import math
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers_study import study
+from helpers_suite import unit_config
 from mmengine.hooks import Hook
 
 from hetpose.engine import launch
@@ -44,7 +44,7 @@ def kept(runner) -> tuple[float, float]:
 
 @pytest.mark.parametrize('method', ['nll', 'w2_bound', 'beta_nll'])
 def test_the_best_mean_and_no_worse_a_covariance_are_kept(tmp_path, method) -> None:
-    config = study(tmp_path, method, epochs=4)
+    config = unit_config(tmp_path, method, epochs=4)
     config.optim_wrapper.optimizer.lr = 0.05  # so that the last epoch is not the best
     runner, watch = run(config)
     mse, nll = kept(runner)
@@ -57,7 +57,7 @@ def test_the_best_mean_and_no_worse_a_covariance_are_kept(tmp_path, method) -> N
 
 
 def test_a_fixed_mean_does_not_move_and_the_covariance_starts_homoscedastic(tmp_path) -> None:
-    runner, watch = run(study(tmp_path, 'anchored', epochs=3))
+    runner, watch = run(unit_config(tmp_path, 'anchored', epochs=3))
     frozen = watch.weights[3:]
     assert len(frozen) == 3
     assert all(torch.equal(weight, frozen[0]) for weight in frozen)
@@ -68,7 +68,7 @@ def test_a_fixed_mean_does_not_move_and_the_covariance_starts_homoscedastic(tmp_
 
 
 def test_an_anchored_covariance_that_only_gets_worse_is_kept_as_it_started(tmp_path) -> None:
-    config = study(tmp_path, 'anchored', epochs=2)
+    config = unit_config(tmp_path, 'anchored', epochs=2)
     config.optim_wrapper.optimizer.lr = 0.2
     runner, watch = run(config)
     nll = kept(runner)[1]
@@ -76,14 +76,14 @@ def test_an_anchored_covariance_that_only_gets_worse_is_kept_as_it_started(tmp_p
 
 
 def test_the_constant_covariance_is_that_of_the_final_residuals(tmp_path) -> None:
-    runner, _ = run(study(tmp_path, 'homoscedastic'))
+    runner, _ = run(unit_config(tmp_path, 'homoscedastic'))
     expected = residual_covariance(runner.model, runner.train_dataloader.dataset)
     anchor = runner.model.covariance.anchor
     torch.testing.assert_close(anchor @ anchor.mT, expected, atol=2e-3, rtol=1e-3)
 
 
 def test_the_trajectory_starts_before_the_first_step(tmp_path) -> None:
-    config = study(tmp_path, 'w2_bound', 'bivariate', epochs=1)
+    config = unit_config(tmp_path, 'w2_bound', 'bivariate', epochs=1)
     runner, _ = run(config)
     record = np.load(Path(runner.work_dir) / 'trajectory.npz')
     assert record['steps'].tolist() == [0, 2, 4, 6, 8, 10]
@@ -93,11 +93,11 @@ def test_the_trajectory_starts_before_the_first_step(tmp_path) -> None:
 
 
 def test_the_trajectory_of_a_resumed_run_is_whole(tmp_path) -> None:
-    config = study(tmp_path, 'w2_bound', 'bivariate', epochs=2)
+    config = unit_config(tmp_path, 'w2_bound', 'bivariate', epochs=2)
     config.default_hooks.checkpoint.update(interval=1, max_keep_ckpts=-1)
     whole = run(config)[0].work_dir
     steps, means = _trajectory(whole)
-    again = study(tmp_path, 'w2_bound', 'bivariate', epochs=2)
+    again = unit_config(tmp_path, 'w2_bound', 'bivariate', epochs=2)
     again.work_dir = str(tmp_path / 'again')
     again.resume, again.load_from = True, str(Path(whole) / 'epoch_1.pth')
     resumed_steps, resumed_means = _trajectory(run(again)[0].work_dir)
@@ -111,7 +111,7 @@ def _trajectory(folder) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_cost_is_measured(tmp_path) -> None:
-    runner, _ = run(study(tmp_path, 'mse'))
+    runner, _ = run(unit_config(tmp_path, 'mse'))
     cost = runner.message_hub.get_info('cost')
     assert 0 < cost['milliseconds_per_step'] < 60_000
     assert math.isfinite(cost['peak_memory_mb'])

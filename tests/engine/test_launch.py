@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers_study import study
+from helpers_suite import unit_config
 from mmengine.config import Config
 
 from hetpose.engine import launch
@@ -48,7 +48,7 @@ def test_mixed_precision_on_a_cpu_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_checkpoint_is_checked_in_its_own_phase(tmp_path: Path) -> None:
     """A run that switched away from an anchored covariance has no anchor left to save."""
-    config = study(tmp_path, 'nll')
+    config = unit_config(tmp_path, 'nll')
     config.method = dict(
         objective=dict(type='NLLObjective'),
         covariance=dict(type='AnchoredCovariance'),

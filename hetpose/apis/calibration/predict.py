@@ -20,9 +20,9 @@ from hetpose.apis.calibration.recalibration import weights_fingerprint
 from hetpose.apis.loading import find_device
 from hetpose.engine import launch
 from hetpose.engine.checkpoint import check_fit, read_checkpoint
-from hetpose.engine.experiment import resolve
 from hetpose.engine.hooks.keep_best import kept_weights
 from hetpose.engine.phases import enter_phase
+from hetpose.engine.suite import resolve
 from hetpose.errors import UserError
 from hetpose.evaluation.metrics.calibration import read_gaussians
 
@@ -30,9 +30,9 @@ SPLITS = ('train', 'val', 'test')
 
 
 def load_config(path: str | Path, options: dict[str, Any] | None = None) -> Config:
-    """The config of a run, with what a regression study leaves to be filled in."""
+    """The config of a run, with what a regression suite leaves to be filled in."""
     config = launch.load_config(path, options)
-    return resolve(config) if config.get('runner_type') == 'StudyRunner' else config
+    return resolve(config) if config.get('runner_type') == 'SuiteRunner' else config
 
 
 def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> torch.nn.Module:

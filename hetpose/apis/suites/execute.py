@@ -19,10 +19,10 @@ from mmpose.registry import MODELS
 from hetpose.apis.suites.plan import Settings, Unit
 from hetpose.apis.suites.store import DIVERGED, Result
 from hetpose.datasets.regression.sinusoid import AMPLITUDES, HALF_WIDTH
-from hetpose.engine.experiment import check_length
 from hetpose.engine.hooks.curve import CurveHook
 from hetpose.engine.hooks.trajectory import FILE_NAME
 from hetpose.engine.launch import build_runner, load_config
+from hetpose.engine.suite import check_length
 from hetpose.models.regressors import DivergedError
 from hetpose.ops.spd import NotPositiveDefiniteError
 from hetpose.paths import data_root, existing

@@ -1,4 +1,4 @@
-"""What a regression study draws its arrays from, and how they are split.
+"""What a regression suite draws its arrays from, and how they are split.
 
 Axes: N samples, m inputs, d targets.
 """

@@ -1,4 +1,4 @@
-"""Networks of the regression studies, built from a seed."""
+"""Networks of the regression suites, built from a seed."""
 
 from __future__ import annotations
 

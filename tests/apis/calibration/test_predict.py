@@ -37,7 +37,7 @@ custom_hooks = [
 @pytest.fixture
 def saved(tmp_path):
     """Config and checkpoints of 1 and 2 epochs, of the same weights."""
-    path = tmp_path / 'study.py'
+    path = tmp_path / 'unit.py'
     path.write_text(CONFIG)
     config = load_config(path)
     model = MODELS.build(config.model)
@@ -52,7 +52,7 @@ def test_a_split_is_predicted_in_order_with_its_truth(saved):
     config, folder = saved
     model = load_model(config, folder / 'epoch_1.pth')
     whole = predict_split(model, config, 'val', progress=False)
-    assert whole.model == 'study'
+    assert whole.model == 'unit'
     assert whole.names == ('0', '1', '2', '3')
     assert len(whole) == 20
     dataset = config.val_dataloader.dataset
@@ -127,7 +127,7 @@ def test_a_device_that_is_not_there(saved, name):
         load_model(config, folder / 'epoch_1.pth', name)
 
 
-def test_a_study_is_filled_in(root):
+def test_a_suite_is_filled_in(root):
     config = load_config(root / 'configs' / 'multivariate' / 'hybrid.py', {'dataset': 'd4'})
     assert config.model.out_dim == 4
     assert config.val_dataloader.dataset.source.name == 'd4'

@@ -1,4 +1,4 @@
-"""Small files in the archive's own formats are cleaned as the study needs them."""
+"""Small files in the archive's own formats are cleaned as the suite needs them."""
 
 import io
 

@@ -11,8 +11,8 @@ from hetpose.apis.suites import execute, rebuild_reports, run_suite
 from hetpose.apis.suites.execute import config_digest, method_config, run_unit, unit_config
 from hetpose.apis.suites.plan import METHODS, SUITES, Settings, Unit
 from hetpose.apis.suites.store import load_all
-from hetpose.engine.experiment import resolve
 from hetpose.engine.launch import build_runner
+from hetpose.engine.suite import resolve
 from hetpose.errors import UserError
 
 SETTINGS = Settings('uci', 'heldout', 1)

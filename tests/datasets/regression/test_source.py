@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from helpers_study import COLUMNS, ROWS, write_table
+from helpers_suite import COLUMNS, ROWS, write_table
 
 from hetpose.datasets.regression import UCISource
 from hetpose.datasets.regression.source import _standardised

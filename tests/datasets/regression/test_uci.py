@@ -1,5 +1,5 @@
 import pytest
-from helpers_study import write_table
+from helpers_suite import write_table
 
 from hetpose.datasets.regression import UCISource
 from hetpose.errors import UserError

@@ -1,11 +1,11 @@
-"""A study from its few variables to trained, resumed and tested runs."""
+"""A unit of a suite from its few variables to trained, resumed and tested runs."""
 
 import pytest
 import torch
-from helpers_study import study, write_table
+from helpers_suite import unit_config, write_table
 
 from hetpose.engine import launch
-from hetpose.engine.experiment import phases, resolve
+from hetpose.engine.suite import phases, resolve
 from hetpose.errors import UserError
 
 METHODS = [
@@ -33,20 +33,23 @@ def trained(config) -> dict[str, float]:
 
 @pytest.mark.parametrize('method', METHODS)
 def test_every_method_trains_and_is_scored(tmp_path, method) -> None:
-    metrics = trained(study(tmp_path, method))
+    metrics = trained(unit_config(tmp_path, method))
     wanted = SCORES[:1] if method == 'mse' else SCORES
     assert all(torch.isfinite(torch.tensor(metrics[name])) for name in wanted)
     assert metrics['milliseconds_per_step'] > 0
 
 
 def test_anchored_has_the_mean_of_mse(tmp_path) -> None:
-    assert trained(study(tmp_path, 'anchored'))['mse'] == trained(study(tmp_path, 'mse'))['mse']
+    assert (
+        trained(unit_config(tmp_path, 'anchored'))['mse']
+        == trained(unit_config(tmp_path, 'mse'))['mse']
+    )
 
 
 @pytest.mark.parametrize('method', ['hybrid', 'anchored', 'homoscedastic'])
 def test_a_resumed_run_ends_where_a_whole_one_does(tmp_path, method) -> None:
-    whole = trained(study(tmp_path, method, epochs=4))
-    config = study(tmp_path, method, epochs=4)
+    whole = trained(unit_config(tmp_path, method, epochs=4))
+    config = unit_config(tmp_path, method, epochs=4)
     config.default_hooks.checkpoint.interval = 1
     first = launch.build_runner(config)
     stop_after(first, epochs=3 if method != 'anchored' else 6)
@@ -69,7 +72,7 @@ def stop_after(runner, epochs: int) -> None:
 
 @pytest.mark.parametrize('method', ['hybrid', 'anchored', 'homoscedastic'])
 def test_a_tested_checkpoint_scores_as_the_run_did(tmp_path, method) -> None:
-    config = study(tmp_path, method)
+    config = unit_config(tmp_path, method)
     metrics = trained(config)
     config.load_from = (tmp_path / config.work_dir / 'last_checkpoint').read_text()
     again = launch.build_runner(config).test()
@@ -78,12 +81,12 @@ def test_a_tested_checkpoint_scores_as_the_run_did(tmp_path, method) -> None:
 
 
 def test_a_warm_up_trains_the_mean_first(tmp_path) -> None:
-    config = resolve(study(tmp_path, 'w2_bound', warmup=True, epochs=10))
+    config = resolve(unit_config(tmp_path, 'w2_bound', warmup=True, epochs=10))
     assert config.model.objective.type == 'MSEObjective'
     (switch,) = config.custom_hooks[0].switches
     assert switch.epoch == 5
     assert switch.objective.type == 'W2BoundObjective'
-    assert 'nll' in trained(study(tmp_path, 'w2_bound', warmup=True))
+    assert 'nll' in trained(unit_config(tmp_path, 'w2_bound', warmup=True))
 
 
 def test_phases_are_squeezed_behind_a_warm_up() -> None:
@@ -100,24 +103,24 @@ def test_phases_are_squeezed_behind_a_warm_up() -> None:
 
 def test_a_method_that_trains_its_mean_alone_has_no_warm_up(tmp_path) -> None:
     with pytest.raises(UserError, match='already trains its mean alone'):
-        resolve(study(tmp_path, 'anchored', warmup=True))
+        resolve(unit_config(tmp_path, 'anchored', warmup=True))
 
 
 @pytest.mark.parametrize(
     ('method', 'idle'), [('mse', True), ('anchored', True), ('nll', False), ('hybrid', False)]
 )
 def test_processes_look_for_idle_networks_only_where_there_are_some(tmp_path, method, idle):
-    assert resolve(study(tmp_path, method)).find_unused_parameters == idle
+    assert resolve(unit_config(tmp_path, method)).find_unused_parameters == idle
 
 
 def test_the_floor_reaches_every_phase(tmp_path) -> None:
-    config = resolve(study(tmp_path, 'hybrid', floor=0.05))
+    config = resolve(unit_config(tmp_path, 'hybrid', floor=0.05))
     assert config.model.covariance.floor == 0.05
     assert config.custom_hooks[0].switches[0].covariance.floor == 0.05
 
 
 def test_no_weights_are_chosen_without_held_out_data(tmp_path) -> None:
-    config = resolve(study(tmp_path, 'nll', protocol='paper'))
+    config = resolve(unit_config(tmp_path, 'nll', protocol='paper'))
     assert 'KeepBestHook' not in [hook.type for hook in config.custom_hooks]
 
 
@@ -129,24 +132,24 @@ def test_no_weights_are_chosen_without_held_out_data(tmp_path) -> None:
         ('bivariate', 'w2_bound', {}),
     ],
 )
-def test_synthetic_studies_know_the_truth(tmp_path, suite, method, options) -> None:
-    metrics = trained(study(tmp_path, method, suite, **options))
+def test_synthetic_suites_know_the_truth(tmp_path, suite, method, options) -> None:
+    metrics = trained(unit_config(tmp_path, method, suite, **options))
     assert metrics['kl'] > 0
     assert metrics['w2'] > 0
 
 
 def test_phases_that_cannot_work_are_refused_at_once(tmp_path) -> None:
-    config = study(tmp_path, 'natural', 'univariate', warmup=True, source=dict(count=400))
+    config = unit_config(tmp_path, 'natural', 'univariate', warmup=True, source=dict(count=400))
     with pytest.raises(UserError, match='no warmup'):
         resolve(config)
-    config = study(tmp_path, 'beta_nll')
+    config = unit_config(tmp_path, 'beta_nll')
     config.method.covariance.type = 'FactorCovariance'
     with pytest.raises(UserError, match='diagonal covariance only'):
         resolve(config)
 
 
-def test_a_study_runs_without_validation(tmp_path) -> None:
-    config = study(tmp_path, 'homoscedastic')
+def test_a_unit_runs_without_validation(tmp_path) -> None:
+    config = unit_config(tmp_path, 'homoscedastic')
     config.val_cfg = config.val_dataloader = config.val_evaluator = None
     assert 'nll' in trained(config)
 
@@ -155,26 +158,26 @@ def test_a_study_runs_without_validation(tmp_path) -> None:
     ('option', 'variable'),
     [('train_cfg.max_epochs', 'epochs'), ('randomness.seed', 'trial'), ('model.seed', 'trial')],
 )
-def test_what_a_study_fills_in_cannot_be_said_twice(tmp_path, option, variable) -> None:
-    with pytest.raises(UserError, match=f'{option}: a study sets it from {variable}'):
-        resolve(study(tmp_path, 'nll', **{option: 5}))
+def test_what_a_suite_fills_in_cannot_be_said_twice(tmp_path, option, variable) -> None:
+    with pytest.raises(UserError, match=f'{option}: a suite sets it from {variable}'):
+        resolve(unit_config(tmp_path, 'nll', **{option: 5}))
 
 
 def test_other_settings_of_randomness_are_kept(tmp_path) -> None:
-    config = resolve(study(tmp_path, 'nll', trial=3, **{'randomness.deterministic': True}))
+    config = resolve(unit_config(tmp_path, 'nll', trial=3, **{'randomness.deterministic': True}))
     assert config.randomness == dict(deterministic=True, seed=3)
 
 
 def test_a_last_batch_of_one_sample_is_left_out(tmp_path) -> None:
     table = write_table(tmp_path / 'odd.csv', rows=122)  # 97 to train with: 3 · 32 + 1
-    config = study(tmp_path, 'nll', dataset=str(table))
+    config = unit_config(tmp_path, 'nll', dataset=str(table))
     assert resolve(config).train_dataloader.drop_last
     assert 'nll' in trained(config)
-    assert not resolve(study(tmp_path, 'nll')).train_dataloader.drop_last
+    assert not resolve(unit_config(tmp_path, 'nll')).train_dataloader.drop_last
 
 
 def test_a_phase_without_a_covariance_keeps_the_last_one(tmp_path) -> None:
-    config = study(tmp_path, 'hybrid')
+    config = unit_config(tmp_path, 'hybrid')
     del config.method.phases[0]['covariance']
     config.method.phases[0]['objective'] = dict(type='NLLObjective')
     (switch,) = resolve(config).custom_hooks[0].switches
@@ -183,4 +186,4 @@ def test_a_phase_without_a_covariance_keeps_the_last_one(tmp_path) -> None:
 
 def test_a_phase_that_would_never_begin_is_refused(tmp_path) -> None:
     with pytest.raises(UserError, match='epochs=1: NLLObjective would .* never'):
-        resolve(study(tmp_path, 'hybrid', epochs=1))
+        resolve(unit_config(tmp_path, 'hybrid', epochs=1))

@@ -1,6 +1,6 @@
-# What the regression studies share. A study is driven by these variables alone, from the command
-# line as --cfg-options or from Python; hetpose.engine.experiment fills in all that follows:
-#   dataset   name within the study's source (a UCI set, a sinusoid, a dimension)
+# What the regression suites share. A suite is driven by these variables alone, from the command
+# line as --cfg-options or from Python; hetpose.engine.suite fills in all that follows:
+#   dataset   name within the suite's source (a UCI set, a sinusoid, a dimension)
 #   trial     seed of columns, split, initial weights and batches: equal for every method
 #   protocol  'heldout' (80/10/10; weights chosen on the middle part) or 'paper' (all on all)
 #   epochs    training epochs of each network
@@ -9,7 +9,7 @@
 #   method    the leaf's objective, covariance and phases: see methods/
 default_scope = 'mmpose'
 custom_imports = dict(imports=['hetpose'], allow_failed_imports=False)
-runner_type = 'StudyRunner'
+runner_type = 'SuiteRunner'
 
 trial = 0
 protocol = 'heldout'

@@ -1,4 +1,4 @@
-"""A small table and the configs of studies on it."""
+"""A small table and the configs of units of a suite on it."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def write_table(path: Path, rows: int = ROWS, columns: int = COLUMNS) -> Path:
     return path
 
 
-def study(folder: Path, method: str, suite: str = 'uci', **options) -> Config:
+def unit_config(folder: Path, method: str, suite: str = 'uci', **options) -> Config:
     """The config of a leaf with a quiet, short run in ``folder``."""
     config = launch.load_config(ROOT / 'configs' / suite / f'{method}.py')
     if suite == 'uci':

@@ -1,6 +1,6 @@
-"""From the few variables of a regression study to a complete Runner config.
+"""From the few variables of a suite's config to the complete Runner config of one unit.
 
-A study's config states ``dataset``, ``trial``, ``protocol``, ``epochs``, ``warmup`` and ``floor``
+A suite's config states ``dataset``, ``trial``, ``protocol``, ``epochs``, ``warmup`` and ``floor``
 beside templates; everything that follows from them is filled in here, when the Runner is built.
 So ``--cfg-options dataset=energy trial=3`` is all that has to be said to change them.
 """
@@ -27,11 +27,11 @@ FOLLOWS = {'train_cfg.max_epochs': 'epochs', 'randomness.seed': 'trial', 'model.
 
 
 @RUNNERS.register_module()
-class StudyRunner(Runner):
-    """A Runner whose config is resolved first; ``runner_type = 'StudyRunner'`` chooses it."""
+class SuiteRunner(Runner):
+    """A Runner whose config is resolved first; ``runner_type = 'SuiteRunner'`` chooses it."""
 
     @classmethod
-    def from_cfg(cls, cfg: Config) -> StudyRunner:
+    def from_cfg(cls, cfg: Config) -> SuiteRunner:
         return super().from_cfg(resolve(cfg))  # type: ignore[return-value]
 
 
@@ -136,7 +136,7 @@ def phase_hooks(later: list[dict], config: Config) -> list[dict]:
 
 
 def _floored(phase: dict, floor: float) -> dict[str, Any]:
-    """Objective and covariance of a phase, with the study's floor."""
+    """Objective and covariance of a phase, with the suite's floor."""
     covariance = phase.get('covariance')
     if covariance is not None:
         covariance = dict(covariance)
@@ -159,7 +159,7 @@ def _at(fraction: float, epochs: int) -> int:
 
 
 def _refuse_what_follows(config: Config) -> None:
-    """What a study fills in itself must be said by the variable that it follows from."""
+    """What a suite fills in itself must be said by the variable that it follows from."""
     given = {
         'train_cfg.max_epochs': 'max_epochs' in config.train_cfg,
         'randomness.seed': 'seed' in (config.get('randomness') or {}),
@@ -167,7 +167,7 @@ def _refuse_what_follows(config: Config) -> None:
     }
     for key, variable in FOLLOWS.items():
         if given[key]:
-            raise UserError(f'{key}: a study sets it from {variable}; say {variable}=N instead')
+            raise UserError(f'{key}: a suite sets it from {variable}; say {variable}=N instead')
 
 
 def _leaves_one(loader: dict, source: dict) -> bool:
