@@ -80,47 +80,44 @@ def patch_mmcv_ops() -> None:
     sys.modules['mmcv._ext'] = extension
 
 
-def _history_buffer_attribute(owner: type, name: str) -> Any:
-    """Stand in for ``getattr`` while unpickling: serves HistoryBuffer's statistics alone."""
-    from mmengine.logging.history_buffer import HistoryBuffer
-
-    if owner is not HistoryBuffer or name not in ('min', 'max', 'mean', 'current'):
-        raise ValueError(
-            f'a checkpoint asks for attribute {name!r} of {owner!r}; '
-            'only the statistics of HistoryBuffer are allowed'
-        )
-    return getattr(owner, name)
-
-
 def patch_checkpoint_loading() -> None:
-    """Let ``torch.load(weights_only=True)`` read mmengine's checkpoints.
+    """Load checkpoints as weights only, whoever asks and whatever torch's default is.
 
-    Defect: torch >= 2.6 loads weights only by default, and mmengine's checkpoints carry a message
-    hub of HistoryBuffer objects and numpy scalars. Exactly these types are allowed; pickled
-    code stays refused.
+    Defects: mmengine 0.10 calls ``torch.load`` without saying whether a file may run code, so the
+    answer depends on torch (before 2.6 it may; from an address it always may); and its checkpoints
+    carry a message hub of HistoryBuffer objects and numpy values, which torch refuses unless they
+    are allowed. Exactly these are, through stand-ins that check what they build.
     """
+    import contextlib
+    import functools
+
     import torch
+    from mmengine.runner import checkpoint
 
-    if not hasattr(torch.serialization, 'add_safe_globals'):
+    from hetpose.unpickling import safe_globals
+
+    if hasattr(torch.serialization, 'add_safe_globals'):
+        with contextlib.suppress(TypeError, AttributeError):  # torch 2.4 and 2.5 take no names
+            torch.serialization.add_safe_globals(safe_globals())
+    if isinstance(checkpoint.torch, _TorchOfCheckpoints):
         return
-    import numpy as np
-    from mmengine.logging.history_buffer import HistoryBuffer
-    from numpy.core.multiarray import _reconstruct, scalar  # type: ignore[attr-defined]
+    checkpoint.torch = _TorchOfCheckpoints('torch')
+    checkpoint.load_url = functools.partial(checkpoint.load_url, weights_only=True)
 
-    allowed: list[Any] = [
-        HistoryBuffer,
-        np.ndarray,
-        np.dtype,
-        (_history_buffer_attribute, 'builtins.getattr'),
-    ]
-    codes = np.typecodes['AllInteger'] + np.typecodes['AllFloat'] + '?'
-    allowed += sorted({type(np.dtype(code)) for code in codes}, key=lambda dtype: dtype.__name__)
-    for module in (
-        'numpy.core.multiarray',
-        'numpy._core.multiarray',
-    ):  # numpy 1 and numpy 2 write different names
-        allowed += [(_reconstruct, f'{module}._reconstruct'), (scalar, f'{module}.scalar')]
-    torch.serialization.add_safe_globals(allowed)
+
+class _TorchOfCheckpoints(types.ModuleType):
+    """torch as mmengine's checkpoint module sees it: ``load`` reads weights only."""
+
+    def __getattr__(self, name: str) -> Any:
+        import torch
+
+        return getattr(torch, name)
+
+    @staticmethod
+    def load(*args: Any, **kwargs: Any) -> Any:
+        import torch
+
+        return torch.load(*args, **{**kwargs, 'weights_only': True})
 
 
 def patch_file_backend() -> None:

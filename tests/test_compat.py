@@ -2,7 +2,6 @@
 
 import importlib
 import importlib.metadata
-import pickle
 import sys
 import types
 import warnings
@@ -58,27 +57,6 @@ def test_a_checkpoint_of_mmengine_loads_weights_only(tmp_path: Path) -> None:
     loaded = torch.load(tmp_path / 'c.pth', weights_only=True)
     assert loaded['message_hub']['log_scalars']['loss'].mean() == 1.5
     assert loaded['message_hub']['seen'] == 0.5
-
-
-class Intruder:
-    """Unpickling this calls a function."""
-
-    def __init__(self, function: object, *arguments: object) -> None:
-        self.call = (function, arguments)
-
-    def __reduce__(self) -> tuple:
-        return self.call
-
-
-@pytest.mark.parametrize(
-    'intruder',
-    [Intruder(print, 'code from a checkpoint'), Intruder(getattr, np.ndarray, 'tofile')],
-    ids=['function', 'getattr'],
-)
-def test_code_in_a_checkpoint_stays_refused(tmp_path: Path, intruder: Intruder) -> None:
-    torch.save({'x': intruder}, tmp_path / 'c.pth')
-    with pytest.raises((pickle.UnpicklingError, ValueError)):
-        torch.load(tmp_path / 'c.pth', weights_only=True)
 
 
 def test_mmpose_finds_the_albumentations_module_that_it_reads() -> None:

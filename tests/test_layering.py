@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / 'hetpose'
 # A module may import from its own layer and from lower ones.
 LAYERS = (
-    {'errors', 'fileio', 'memory', 'paths', 'version', 'compat'},
+    {'errors', 'fileio', 'memory', 'paths', 'version', 'compat', 'unpickling'},
     {'ops', 'cli'},
     {'models', 'datasets', 'engine', 'evaluation', 'visualization'},
     {'apis', 'benchmarks'},

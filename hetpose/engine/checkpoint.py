@@ -20,7 +20,8 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
     except Exception as error:  # torch raises many kinds
         raise UserError(
             f'checkpoint {path} cannot be read: it is torn, of another kind, or carries code '
-            f'({type(error).__name__})'
+            f'({type(error).__name__}); tools/misc/trust_checkpoint.py keeps the weights of a '
+            'file that you trust'
         ) from error
     if not isinstance(content, dict):
         raise UserError(f'checkpoint {path} holds a {type(content).__name__}, not weights by name')
