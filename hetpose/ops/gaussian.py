@@ -129,7 +129,10 @@ def calibrated_kl(
     return explain_nan(divergence, residual=residual)
 
 
-def _indices(index: Sequence[int] | Tensor, dim: int, name: str, device: torch.device) -> Tensor:
+def check_index(
+    index: Sequence[int] | Tensor, dim: int, name: str, device: torch.device
+) -> Tensor:
+    """Different dimensions of 0..d-1 as numbers (n,), from numbers or from booleans (d,)."""
     indices = torch.as_tensor(index, device=device)
     if indices.dtype == torch.bool:
         check_mask(indices, dim, name)
@@ -161,12 +164,12 @@ def condition(
     """
     dim = check_square(covariance, 'covariance')
     check_vector(mean, dim, 'mean')
-    given = _indices(index, dim, 'index', covariance.device)
+    given = check_index(index, dim, 'index', covariance.device)
     values = torch.as_tensor(values, dtype=mean.dtype, device=mean.device)
     check_vector(values, given.numel(), 'values')
     rest = torch.ones(dim, dtype=torch.bool, device=covariance.device)
     rest[given] = False
-    wanted = _indices(rest if query is None else query, dim, 'query', covariance.device)
+    wanted = check_index(rest if query is None else query, dim, 'query', covariance.device)
     if not rest[wanted].all():
         raise ValueError('query: holds a dimension that index already gives a value')
     rows = covariance[..., given, :]
