@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import tempfile
+import re
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,28 +14,43 @@ from typing import Any
 
 from hetpose.errors import UserError
 
+_TEMPORARY = re.compile(r'^\..+-[0-9a-f]{8}\.tmp(\.[^.]*)?$')
+_LONGEST_STEM = 100  # of a target's name in that of its temporary; file systems allow 255
+_MEDIUM_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path that replaces ``path`` on success and is removed on failure."""
+    """Yield a temporary path that replaces ``path`` on success and is removed on failure.
+
+    The content is on the disk before the name changes, so that neither a kill nor a power cut
+    leaves half a file under ``path``. A kill may leave the temporary: see ``is_temporary``.
+    """
     path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # The suffix is kept, because savers such as numpy and matplotlib read the format from it.
-        prefix = f'.{path.stem}-'
-        handle, name = tempfile.mkstemp(prefix=prefix, suffix=path.suffix, dir=path.parent)
-    except OSError as error:
-        raise UserError(f'cannot write {path}: {error.strerror}') from error
-    os.close(handle)
-    temporary = Path(name)
+    temporary = _create_temporary(path)
     try:
         yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)  # mkstemp makes files private
+        _sync(temporary)
         temporary.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        if error.errno in _MEDIUM_ERRORS:
+            raise UserError(f'cannot write {path}: {error.strerror}') from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def is_temporary(path: str | Path) -> bool:
+    """Whether a file is what ``atomic_path`` was writing when its process was killed."""
+    return _TEMPORARY.match(Path(path).name) is not None
+
+
+def remove_temporaries(folder: str | Path) -> None:
+    """Delete what killed processes left in a folder that no other process writes to."""
+    for path in Path(folder).iterdir():
+        if is_temporary(path) and path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -45,3 +62,33 @@ def write_text(path: str | Path, text: str) -> None:
 def write_json(path: str | Path, value: Any) -> None:
     """Write JSON atomically, indented, with a final newline."""
     write_text(path, json.dumps(value, indent=2) + '\n')
+
+
+def _create_temporary(path: Path) -> Path:
+    """An empty file in the folder of ``path``, with the permissions that a new file gets there.
+
+    The suffix is kept, because savers such as numpy and matplotlib read the format from it.
+    """
+    name = f'.{path.stem[:_LONGEST_STEM]}-{secrets.token_hex(4)}.tmp{path.suffix}'
+    temporary = path.parent / name
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except OSError as error:
+        raise UserError(f'cannot write {path}: {error.strerror}') from error
+    return temporary
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    flags = os.O_RDONLY | getattr(os, 'O_DIRECTORY', 0) if path.is_dir() else os.O_RDWR
+    try:
+        handle = os.open(path, flags)
+    except OSError:
+        if path.is_dir():
+            return  # not every system opens folders
+        raise
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,6 +1,8 @@
 """A file is whole or absent."""
 
+import errno
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -49,3 +51,42 @@ def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     (tmp_path / 'file').write_text('')
     with pytest.raises(UserError, match=r'cannot write .*a\.json: '):
         fileio.write_json(tmp_path / 'file' / 'a.json', {})
+
+
+def test_the_content_is_on_the_disk_before_the_name(tmp_path: Path, monkeypatch) -> None:
+    order: list[str] = []
+    sync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, 'fsync', lambda handle: (order.append('sync'), sync(handle))[1])
+    monkeypatch.setattr(
+        Path, 'replace', lambda path, to: (order.append('rename'), replace(path, to))[1]
+    )
+    fileio.write_text(tmp_path / 'a.txt', 'x')
+    assert order == ['sync', 'rename', 'sync']
+
+
+def test_the_mask_of_the_process_is_not_touched(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(os, 'umask', lambda mask: pytest.fail('threads would see it'))
+    fileio.write_text(tmp_path / 'a.txt', 'x')
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    def fill() -> None:
+        with fileio.atomic_path(tmp_path / 'a.npz'):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(UserError, match=r'cannot write .*a\.npz: No space left'):
+        fill()
+    assert not list(tmp_path.iterdir())
+
+
+def test_leftovers_of_a_kill_are_known_and_removed(tmp_path: Path) -> None:
+    kept = [tmp_path / name for name in ('a.json', '.hidden', '.b-12.json', 'c.tmp')]
+    for path in kept:
+        path.write_text('')
+    with fileio.atomic_path(tmp_path / 'mse-0.json') as temporary:
+        assert fileio.is_temporary(temporary)
+        os.link(temporary, tmp_path / 'held')
+        left = temporary
+    (tmp_path / 'held').rename(left)
+    fileio.remove_temporaries(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([*kept, tmp_path / 'mse-0.json'])

@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 
 from hetpose.errors import UserError
+from hetpose.fileio import is_temporary
 
 IMAGE_SUFFIXES = {'.jpg', '.jpeg', '.png', '.bmp', '.webp', '.tif', '.tiff', '.ppm', '.pgm'}
 
@@ -103,7 +104,8 @@ def open_inputs(inputs: Any) -> Images | Video:
         raise UserError(f'inputs must be a path, a glob, an array or a list, got {type(inputs)}')
     path = Path(inputs)
     if path.is_dir():
-        found = [p for p in sorted(path.iterdir()) if p.suffix.lower() in IMAGE_SUFFIXES]
+        images = [p for p in sorted(path.iterdir()) if p.suffix.lower() in IMAGE_SUFFIXES]
+        found = [p for p in images if not is_temporary(p)]
         if not found:
             raise UserError(f'no images in folder {path} (known: {", ".join(_suffixes())})')
         return Images(found)

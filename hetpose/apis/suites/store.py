@@ -11,7 +11,7 @@ from typing import Any
 
 from hetpose.apis.suites.plan import Settings, Unit
 from hetpose.errors import UserError
-from hetpose.fileio import write_json
+from hetpose.fileio import is_temporary, write_json
 
 DONE, DIVERGED = 'done', 'diverged'
 
@@ -65,7 +65,8 @@ def load(path: Path) -> Result:
 
 def load_all(folder: Path) -> list[Result]:
     """Every stored result of one group of settings, in a fixed order."""
-    return [load(path) for path in sorted((folder / 'units').glob('*/*.json'))]
+    paths = sorted((folder / 'units').glob('*/*.json'))
+    return [load(path) for path in paths if not is_temporary(path)]
 
 
 def load_current(

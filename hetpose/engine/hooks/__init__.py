@@ -1,5 +1,6 @@
 """Runner hooks."""
 
+from hetpose.engine.hooks.checkpoint import SafeCheckpointHook
 from hetpose.engine.hooks.cost import CostHook
 from hetpose.engine.hooks.curve import CurveHook
 from hetpose.engine.hooks.freeze_mean import FreezeMeanHook
@@ -16,6 +17,7 @@ __all__ = [
     'KeepBestHook',
     'ObjectiveSwitchHook',
     'RefreshAnchorHook',
+    'SafeCheckpointHook',
     'TrainingLossPlateauHook',
     'TrajectoryHook',
 ]

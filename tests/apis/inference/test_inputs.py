@@ -14,6 +14,7 @@ from hetpose.errors import UserError
 def test_a_folder_and_a_glob_give_the_same_images_in_order(tmp_path: Path) -> None:
     paths = write_images(tmp_path / 'images')
     (tmp_path / 'images' / 'notes.txt').write_text('no image')
+    (tmp_path / 'images' / '.0-0123abcd.tmp.png').write_text('left by a kill')
     for inputs in (
         tmp_path / 'images',
         str(tmp_path / 'images' / '*.png'),

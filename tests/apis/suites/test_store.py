@@ -49,3 +49,10 @@ def test_errors_name_the_file(tmp_path):
     path.write_text('{"half": ')
     with pytest.raises(UserError, match='nll-0.json is not a stored unit'):
         load_all(tmp_path)
+
+
+def test_what_a_kill_left_half_written_is_no_unit(tmp_path):
+    save(tmp_path, result())
+    whole = unit_path(tmp_path, result().unit)
+    whole.with_name('.nll-1-0123abcd.tmp.json').write_text('{"unit":')
+    assert load_all(tmp_path) == [result()]
