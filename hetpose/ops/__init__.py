@@ -21,6 +21,7 @@ from hetpose.ops.spd import (
     safe_cholesky,
     solve,
     symmetric_sqrt,
+    to_float64,
 )
 from hetpose.ops.wasserstein import w2_squared, w2_squared_bound
 
@@ -42,6 +43,7 @@ __all__ = [
     'solve',
     'symmetric_sqrt',
     'tac',
+    'to_float64',
     'transform_covariance',
     'transform_factor',
     'transform_points',

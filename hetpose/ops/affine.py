@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from hetpose.ops.validation import check_square, full_precision, shape_of
+from hetpose.ops.validation import check_square, check_vector, full_precision, shape_of
 
 
 def _linear(matrix: Tensor) -> Tensor:
@@ -75,3 +75,13 @@ def transform_covariance(
     # .transpose, for the older ONNX exporter knows no .mT.
     other = _transform_rows(half.transpose(-1, -2), matrix, permutation, 'covariance')
     return other.transpose(-1, -2)
+
+
+@full_precision
+def scale_covariance(covariance: Tensor, scale: Tensor) -> Tensor:
+    """S Σ S with S = diag(scale), as Σ_ij·(s_i·s_j): exactly symmetric wherever Σ is.
+
+    Shapes: covariance (..., d, d), scale (..., d) -> (..., d, d).
+    """
+    check_vector(scale, check_square(covariance, 'covariance'), 'scale')
+    return covariance * (scale[..., :, None] * scale[..., None, :])

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from hetpose.ops.affine import scale_covariance
 from hetpose.ops.marginal import (
     count_present,
     either_cholesky,
@@ -16,7 +17,7 @@ from hetpose.ops.marginal import (
     marginal_residual,
     whiten,
 )
-from hetpose.ops.spd import cholesky_log_determinant, safe_cholesky
+from hetpose.ops.spd import cholesky_log_determinant, safe_cholesky, to_float64
 from hetpose.ops.validation import (
     check_broadcastable,
     check_mask,
@@ -155,9 +156,11 @@ def condition(
     values: Sequence[float] | Tensor,
     query: Sequence[int] | Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and covariance of y[query] given y[index] = values.
+    """Mean and covariance of y[query] given y[index] = values; the covariance in float64.
 
-    μq + Σqo Σoo^-1 (v - μo) and Σqq - Σqo Σoo^-1 Σoq; query defaults to the rest, in order.
+    μq + Σqo Σoo^-1 (v - μo) and Σqq - Σqo Σoo^-1 Σoq; query defaults to the rest, in order. The
+    difference is the lower right block of the Cholesky factor times its transpose, which has no
+    negative eigenvalue where the subtraction would cancel.
 
     Shapes: mean (..., d), covariance (..., d, d), index (o,), values (..., o)
     -> (..., q), (..., q, q).
@@ -172,13 +175,15 @@ def condition(
     wanted = check_index(rest if query is None else query, dim, 'query', covariance.device)
     if not rest[wanted].all():
         raise ValueError('query: holds a dimension that index already gives a value')
-    rows = covariance[..., given, :]
-    factor = safe_cholesky(rows[..., given])
-    whitened = torch.linalg.solve_triangular(factor, rows[..., wanted], upper=False)
-    shift = whiten(factor, values - mean[..., given])
-    mean_rest = mean[..., wanted] + (whitened.mT @ shift[..., None])[..., 0]
-    covariance_rest = covariance[..., wanted, :][..., wanted] - whitened.mT @ whitened
-    return mean_rest, covariance_rest
+    order = torch.cat([given, wanted])
+    chosen = to_float64(covariance[..., order, :][..., order])
+    factor = safe_cholesky(chosen)  # rows: the given, then the wanted
+    known = given.numel()
+    shift = whiten(factor[..., :known, :known], (values - mean[..., given]).double())
+    moved = (factor[..., known:, :known] @ shift[..., None])[..., 0].to(mean)
+    remaining = factor[..., known:, known:]
+    mean_rest = explain_nan(mean[..., wanted] + moved, mean=mean, values=values)
+    return mean_rest, to_float64(remaining @ remaining.mT)
 
 
 @full_precision
@@ -266,8 +271,7 @@ def recalibrate(covariance: Tensor, alpha: float | Tensor, beta: float | Tensor 
     if scale.ndim == 0:
         scaled = scale * covariance
     else:
-        root = scale.sqrt()
-        scaled = root[..., :, None] * covariance * root[..., None, :]
+        scaled = scale_covariance(covariance, scale.sqrt().expand(*scale.shape[:-1], dim))
     if shift.ndim == 0:
         shift = shift[None]
     return scaled + torch.diag_embed(shift.expand(*shift.shape[:-1], dim))

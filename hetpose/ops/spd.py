@@ -18,7 +18,7 @@ from hetpose.ops.validation import (
 )
 
 # Jitter is relative to each diagonal entry: it means the same at every scale of every dimension.
-JITTER = {torch.float32: 1e-6, torch.float64: 1e-12}
+JITTER = {torch.bfloat16: 1e-2, torch.float16: 1e-3, torch.float32: 1e-6, torch.float64: 1e-12}
 JITTER_GROWTH = 10.0
 JITTER_STEPS = 3
 
@@ -50,22 +50,66 @@ def safe_cholesky(matrix: Tensor, name: str = 'covariance') -> Tensor:
     if not failed.any():
         return factor
     refuse_bad_items(matrix.detach(), name)
-    return _jittered_cholesky(matrix, failed, name)
+    return _lifted(matrix, failed, name, matrix.dtype)[1]
 
 
-def _jittered_cholesky(matrix: Tensor, failed: Tensor, name: str) -> Tensor:
+def _lifted(
+    matrix: Tensor, failed: Tensor, name: str, made_in: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """M + jitter·diag(M) in the items that failed (...), and its Cholesky factor.
+
+    Shapes: matrix (..., d, d) -> (..., d, d), (..., d, d).
+    """
     variance = matrix.detach().diagonal(dim1=-2, dim2=-1).clamp(min=0)
-    jitter = torch.where(failed, JITTER[matrix.dtype], 0.0).to(matrix.dtype)
+    jitter = torch.where(failed, JITTER[made_in], 0.0).to(matrix.dtype)
     for _ in range(JITTER_STEPS):
         lifted = matrix + torch.diag_embed(jitter[..., None] * variance)
         factor, info = torch.linalg.cholesky_ex(lifted)
         if not info.any():
-            return factor
+            return lifted, factor
         # Only the items that fail again get more: the others keep what they passed with.
         jitter = torch.where(info != 0, jitter * JITTER_GROWTH, jitter)
     index, item = first_item(info != 0)
     eigenvalue = torch.linalg.eigvalsh(matrix.detach()[index].double())[0].item()
     raise NotPositiveDefiniteError(name, index, item, eigenvalue)
+
+
+def made_in(matrix: Tensor) -> torch.dtype:
+    """The type that a matrix (..., d, d) was computed in.
+
+    A float64 matrix whose every entry is a float32 number was computed in float32 and cast since.
+    """
+    if matrix.dtype == torch.float64 and torch.equal(matrix, matrix.float().double()):
+        return torch.float32
+    return matrix.dtype
+
+
+def to_float64(matrix: Tensor, name: str = 'covariance') -> Tensor:
+    """A covariance in float64, exactly symmetric and positive definite.
+
+    Rounding is judged by the type that the matrix was made in: a covariance that was computed in
+    float32 is symmetric and positive definite only to float32's precision. The two triangles are
+    averaged, and items that are not positive definite by more than float64's own rounding, and
+    only they, get jitter·diag(M), with the jitter of that type. What rounding does not explain is
+    a ValueError or a NotPositiveDefiniteError.
+
+    Shapes: matrix (..., d, d) -> (..., d, d).
+    """
+    check_square(matrix, name)
+    precision = made_in(matrix)
+    matrix = matrix.double()
+    if not symmetric_items(matrix.detach(), precision).all():
+        refuse_bad_items(matrix.detach(), name, precision)
+    matrix = symmetric_part(matrix)
+    # What is left after the margin is taken away outlasts a scaling or a marginal, which round.
+    margin = 4 * matrix.shape[-1] * torch.finfo(matrix.dtype).eps
+    reduced = matrix - margin * torch.diag_embed(matrix.diagonal(dim1=-2, dim2=-1))
+    failed = torch.linalg.cholesky_ex(reduced.detach())[1] != 0
+    if not failed.any():
+        return matrix
+    return torch.where(
+        failed[..., None, None], _lifted(reduced, failed, name, precision)[0], matrix
+    )
 
 
 @full_precision
@@ -107,7 +151,7 @@ class _Lyapunov(torch.autograd.Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         root, solution, values, vectors = ctx.saved_tensors
         (grad,) = grads
-        adjoint = _Lyapunov.apply(root, _symmetric(grad), values, vectors)
+        adjoint = _Lyapunov.apply(root, symmetric_part(grad), values, vectors)
         return -(adjoint @ solution + solution @ adjoint), adjoint, None, None
 
 
@@ -122,10 +166,11 @@ class _SymmetricSqrt(torch.autograd.Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         (grad,) = grads
         root, values, vectors = ctx.saved_tensors
-        return _Lyapunov.apply(root, _symmetric(grad), values, vectors), None, None
+        return _Lyapunov.apply(root, symmetric_part(grad), values, vectors), None, None
 
 
-def _symmetric(matrix: Tensor) -> Tensor:
+def symmetric_part(matrix: Tensor) -> Tensor:
+    """(M + Mᵀ) / 2, exactly symmetric. Shapes: matrix (..., d, d) -> (..., d, d)."""
     return (matrix + matrix.mT) / 2
 
 
@@ -141,7 +186,7 @@ def symmetric_sqrt(matrix: Tensor, name: str = 'matrix') -> Tensor:
     check_square(matrix, name)
     if not symmetric_items(matrix.detach()).all():
         refuse_bad_items(matrix.detach(), name)
-    matrix = _symmetric(matrix)
+    matrix = symmetric_part(matrix)
     with torch.no_grad():
         values, vectors = torch.linalg.eigh(matrix)
     if matrix.numel():

@@ -11,7 +11,16 @@ P = ParamSpec('P')
 R = TypeVar('R')
 
 # Largest |M - Mᵀ| over largest |M|: far above the rounding of A Σ Aᵀ, far below a mistake.
-SYMMETRY_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-8}
+SYMMETRY_TOLERANCE = {
+    torch.bfloat16: 1e-1,
+    torch.float16: 1e-2,
+    torch.float32: 1e-4,
+    torch.float64: 1e-8,
+}
+
+
+class NotFiniteError(ValueError):
+    """An argument of a kernel holds NaN or infinite values."""
 
 
 def full_precision(function: Callable[P, R]) -> Callable[P, R]:
@@ -119,18 +128,22 @@ def explain_nan(result: Tensor, **arguments: Tensor | None) -> Tensor:
     if not torch.isfinite(result).all():
         for name, argument in arguments.items():
             if argument is not None and not torch.isfinite(argument).all():
-                raise ValueError(f'{name}: holds NaN or infinite values')
+                raise NotFiniteError(f'{name}: holds NaN or infinite values')
     return result
 
 
-def symmetric_items(matrix: Tensor) -> Tensor:
-    """Which items of matrix (..., d, d) are finite and symmetric, as booleans (...)."""
+def symmetric_items(matrix: Tensor, made_in: torch.dtype | None = None) -> Tensor:
+    """Which items of matrix (..., d, d) are finite and symmetric, as booleans (...).
+
+    The tolerance is that of ``made_in``, the type that the matrix was computed in, which is its
+    own type unless it was cast since.
+    """
     if not matrix.numel():
         return torch.ones(matrix.shape[:-2], dtype=torch.bool, device=matrix.device)
     asymmetry = (matrix - matrix.mT).abs().amax((-2, -1))
     # The largest finite number instead of an infinity makes inf <= scale false; NaN is so already.
     scale = matrix.abs().amax((-2, -1)).clamp(max=torch.finfo(matrix.dtype).max)
-    return asymmetry <= SYMMETRY_TOLERANCE[matrix.dtype] * scale
+    return asymmetry <= SYMMETRY_TOLERANCE[made_in or matrix.dtype] * scale
 
 
 def first_item(flags: Tensor) -> tuple[tuple[int, ...], str]:
@@ -141,12 +154,12 @@ def first_item(flags: Tensor) -> tuple[tuple[int, ...], str]:
     return index, f'item {index[0] if len(index) == 1 else index}'
 
 
-def refuse_bad_items(matrix: Tensor, name: str) -> None:
+def refuse_bad_items(matrix: Tensor, name: str, made_in: torch.dtype | None = None) -> None:
     """Raise for the first item of matrix (..., d, d) that is not finite, or not symmetric."""
     infinite = ~torch.isfinite(matrix).all(-1).all(-1)
     if infinite.any():
-        raise ValueError(f'{name}: {first_item(infinite)[1]} holds NaN or infinite values')
-    crooked = ~symmetric_items(matrix)
+        raise NotFiniteError(f'{name}: {first_item(infinite)[1]} holds NaN or infinite values')
+    crooked = ~symmetric_items(matrix, made_in)
     if crooked.any():
         index, item = first_item(crooked)
         size = (matrix[index] - matrix[index].mT).abs().max().item()

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from hetpose.ops.spd import to_float64
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,9 @@ class GaussianArrays:
 
 def _tensor(value: Any, name: str) -> Tensor:
     try:
-        return torch.as_tensor(value).detach().cpu().double()
+        if isinstance(value, Tensor):
+            return value.detach().cpu()
+        return torch.as_tensor(np.asarray(value))  # a list of floats is float64, as in numpy
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f'{name} is not a numeric array: {error}') from error
 
@@ -84,7 +89,9 @@ def gaussian_arrays(
     like the mean; mask like the mean or (N, K), true where present. block is b, taken from (N, K,
     b), else 1 unless given.
     """
-    mean, cov, target = _tensor(mean, 'mean'), _tensor(cov, 'cov'), _tensor(target, 'target')
+    mean, target = _tensor(mean, 'mean').double(), _tensor(target, 'target').double()
+    cov = _tensor(cov, 'cov')
+    cov = cov if cov.is_floating_point() else cov.double()
     if mean.ndim not in (1, 2, 3) or not mean.numel():
         raise ValueError(
             f'mean has shape {tuple(mean.shape)}; expected (N, d) or (N, K, 2), not empty'
@@ -98,7 +105,7 @@ def gaussian_arrays(
     residual = torch.where(here, (target - mean).reshape(here.shape), 0.0)
     both = here[..., None] & here[..., None, :]
     # What is missing may hold anything, NaN too: it becomes the identity.
-    identity = torch.eye(here.shape[1], dtype=torch.float64)
+    identity = torch.eye(here.shape[1], dtype=covariance.dtype)
     covariance = torch.where(both, covariance, identity)
     for name, value in (('mean and target', residual), ('cov', covariance)):
         bad = int((~value.isfinite()).flatten(1).any(1).sum())
@@ -106,7 +113,4 @@ def gaussian_arrays(
             raise ValueError(
                 f'{name}: {bad} of {len(value)} samples are not finite; mask what is missing'
             )
-    gap = (covariance - covariance.mT).abs().amax((-2, -1))
-    if bool((gap > 1e-4 * covariance.abs().amax((-2, -1))).any()):
-        raise ValueError('cov is not symmetric')
-    return GaussianArrays(residual, (covariance + covariance.mT) / 2, here, block)
+    return GaussianArrays(residual, to_float64(covariance, 'cov'), here, block)

@@ -19,6 +19,7 @@ from hetpose.errors import UserError
 from hetpose.evaluation.functional.recalibration import fit_per_block, fit_scale_and_floor
 from hetpose.fileio import write_json
 from hetpose.ops.gaussian import recalibrate
+from hetpose.ops.spd import to_float64
 
 FORMAT = 'hetpose-recalibration-1'
 
@@ -124,15 +125,18 @@ class Recalibration:
         return len(self.alpha) > 1
 
     def apply(self, covariance: Any) -> Any:
-        """αΣ + βI, of the same type as given. Shape: (..., d, d), numpy or torch."""
+        """αΣ + βI in float64, positive definite; numpy for numpy, torch for torch.
+
+        Shape: (..., d, d).
+        """
         if covariance.shape[-2:] != (self.dim, self.dim):
             raise ValueError(
                 f'covariance has shape {tuple(covariance.shape)}, '
                 f'expected (..., {self.dim}, {self.dim})'
             )
         if isinstance(covariance, Tensor):
-            return _apply(covariance, self.alpha, self.beta)
-        return _apply(torch.as_tensor(covariance), self.alpha, self.beta).numpy()
+            return _apply(to_float64(covariance), self.alpha, self.beta)
+        return _apply(to_float64(torch.as_tensor(covariance)), self.alpha, self.beta).numpy()
 
     def check(
         self,

@@ -16,6 +16,7 @@ import torch
 from hetpose.errors import UserError, unknown_name
 from hetpose.ops.disc import disc_probability
 from hetpose.ops.gaussian import condition
+from hetpose.ops.spd import to_float64
 from hetpose.visualization.geometry import joint_blocks
 
 Given = Mapping[str, Sequence[float]]
@@ -55,7 +56,8 @@ def condition_pose(
     """Mean and covariance of all joints, given the places of some.
 
     μ_r + Σ_rg Σ_gg⁻¹ (y_g − μ_g) and Σ_rr − Σ_rg Σ_gg⁻¹ Σ_gr for the rest r; the given joints g
-    have the given place and no covariance.
+    have the given place and no covariance. Neither has a joint that was given before: it stays
+    where it is and tells nothing about the others.
 
     Args:
         keypoints: Means (K, 2), in pixels.
@@ -68,30 +70,35 @@ def condition_pose(
     """
     check_given(given, names)
     keypoints = np.array(keypoints, dtype=np.float64)
-    covariance = np.array(covariance, dtype=np.float64)
+    covariance = np.asarray(covariance)
     size = 2 * len(names)
     if keypoints.shape != (len(names), 2) or covariance.shape != (size, size):
         raise ValueError(
             f'keypoints {keypoints.shape} and covariance {covariance.shape} do not belong to '
             f'{len(names)} joints: expected {(len(names), 2)} and {(size, size)}'
         )
+    uncertain = np.flatnonzero(covariance.any(-1))  # the others were given before
+    part = torch.from_numpy(covariance[np.ix_(uncertain, uncertain)])
+    covariance = np.zeros((size, size))
+    covariance[np.ix_(uncertain, uncertain)] = to_float64(part).numpy()
     if not given:
         return keypoints, covariance
     joints = [names.index(name) for name in given]
     known = np.array([2 * joint + axis for joint in joints for axis in (0, 1)])
     values = np.array([given[name] for name in given], dtype=np.float64).reshape(-1)
-    rest = np.setdiff1d(np.arange(size), known)
+    rest = np.setdiff1d(uncertain, known)
     mean, result = keypoints.reshape(-1).copy(), np.zeros_like(covariance)
     mean[known] = values
     if len(rest):
-        symmetric = (covariance + covariance.T) / 2
+        telling = np.isin(known, uncertain)
         mean[rest], result[np.ix_(rest, rest)] = (
             part.numpy()
             for part in condition(
                 torch.from_numpy(keypoints.reshape(-1)),
-                torch.from_numpy(symmetric),
-                torch.from_numpy(known),
-                torch.from_numpy(values),
+                torch.from_numpy(covariance),
+                torch.from_numpy(known[telling]),
+                torch.from_numpy(values[telling]),
+                torch.from_numpy(rest),
             )
         )
     return mean.reshape(-1, 2), result

@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 from hetpose.evaluation.functional.calibration import split_blocks
+from hetpose.ops.affine import scale_covariance
 from hetpose.ops.gaussian import (
     conditional_residual,
     kl_divergence,
     mahalanobis_squared,
     negative_log_likelihood,
 )
-from hetpose.ops.spd import safe_cholesky
+from hetpose.ops.spd import safe_cholesky, symmetric_part
 from hetpose.ops.wasserstein import w2_squared
 
 EIGENVALUE_FLOOR = (
@@ -41,7 +42,7 @@ class PoseErrors:
         """The same errors in units of 1/scale, scale (N, 2) per axis: r ↦ Sr, Σ ↦ SΣS."""
         rows = scale.repeat(1, self.residual.shape[-1] // 2)
         factor = None if self.true_factor is None else self.true_factor * rows[:, :, None]
-        covariance = self.covariance * rows[:, :, None] * rows[:, None, :]
+        covariance = scale_covariance(self.covariance, rows)
         return PoseErrors(self.residual * rows, covariance, self.mask, factor)
 
     def with_covariance(self, covariance: Tensor) -> PoseErrors:
@@ -117,7 +118,7 @@ def residual_covariance(residual: Tensor, mask: Tensor) -> Tensor:
     moment = shrunk.diagonal_scatter(variances)
     values, vectors = torch.linalg.eigh(moment)
     floor = EIGENVALUE_FLOOR * values.clamp_min(0).mean().clamp_min(torch.finfo(values.dtype).tiny)
-    return (vectors * values.clamp_min(floor)) @ vectors.mT
+    return symmetric_part((vectors * values.clamp_min(floor)) @ vectors.mT)
 
 
 def cross_fitted_covariance(residual: Tensor, mask: Tensor, folds: int = 2) -> Tensor:

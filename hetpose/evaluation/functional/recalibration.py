@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from hetpose.evaluation.functional.calibration import present, split_blocks
-from hetpose.ops.spd import mask_matrix, safe_cholesky
+from hetpose.ops.spd import mask_matrix, to_float64
 
 # The share of βI in the whole covariance is searched on this grid of logits, and refined around
 # the best.
@@ -31,16 +31,15 @@ def _spectrum(residual: Tensor, covariance: Tensor, here: Tensor) -> tuple[Tenso
     Shapes: (N, d), (N, d, d), (N, d) → (P,), (P,), P the number of present dimensions. In the
     eigenbasis αΣ + βI stays diagonal, so that one decomposition serves every α and β.
     """
-    both = here[..., None] & here[..., None, :]
-    # A missing dimension gets the eigenvalue −1, to be told apart: a covariance has none below
-    # zero.
-    split = torch.where(both, covariance, torch.zeros_like(covariance))
-    split = split - torch.diag_embed((~here).to(covariance.dtype))
-    safe_cholesky(mask_matrix(covariance, here))  # says which sample is not positive definite
-    values, axes = torch.linalg.eigh(split)
-    along = (axes.mT @ residual.where(here, 0.0)[..., None]).squeeze(-1)
+    covariance = to_float64(mask_matrix(covariance, here))  # names a sample that is not definite
+    # A missing dimension gets the eigenvalue −1 instead of 1, to be told apart: a covariance has
+    # none below zero.
+    values, axes = torch.linalg.eigh(covariance - 2 * torch.diag_embed((~here).double()))
+    along = (axes.mT @ residual.double().where(here, 0.0)[..., None]).squeeze(-1)
     kept = values > -0.5
-    return values[kept], along[kept].square()
+    # Rounding may take the smallest eigenvalue of a positive definite matrix to zero and below.
+    least = torch.finfo(values.dtype).eps * values.abs().amax(-1, keepdim=True)
+    return values.maximum(least)[kept], along[kept].square()
 
 
 def fit_scale_and_floor(
@@ -56,7 +55,7 @@ def fit_scale_and_floor(
     here = present(residual, mask)
     if not bool(here.any()):
         raise ValueError('mask leaves nothing to fit on')
-    variances, squares = _spectrum(residual.double(), covariance.double(), here)
+    variances, squares = _spectrum(residual, covariance, here)
     unit = variances.mean()
 
     def profile(share: Tensor) -> tuple[Tensor, Tensor]:

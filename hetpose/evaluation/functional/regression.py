@@ -8,7 +8,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from hetpose.ops.gaussian import kl_divergence, negative_log_likelihood, tac
-from hetpose.ops.spd import safe_cholesky
+from hetpose.ops.spd import safe_cholesky, to_float64
 from hetpose.ops.wasserstein import w2_squared
 
 
@@ -30,12 +30,12 @@ def regression_scores(
     scores = {'mse': residual.square().mean(-1)}
     if covariance is None:
         return scores
-    covariance = covariance.double()  # the likelihood of the smallest eigenvalues decides
+    covariance = to_float64(covariance)  # the likelihood of the smallest eigenvalues decides
     residual = residual.double()
     scores['nll'] = negative_log_likelihood(residual, covariance)
     scores['tac'] = tac(residual, covariance)
     if true_mean is not None and true_covariance is not None:
-        true_covariance = true_covariance.double()
+        true_covariance = to_float64(true_covariance, 'true_covariance')
         error = true_mean.double() - mean.double()
         zero = error.new_zeros(error.shape)
         scores['kl'] = kl_divergence(error, true_covariance, zero, covariance)

@@ -14,6 +14,7 @@ from torch import Tensor
 from hetpose.errors import UserError
 from hetpose.evaluation.functional.calibration import split_blocks
 from hetpose.evaluation.functional.scores import calibration_scores
+from hetpose.ops.spd import to_float64
 
 
 class Gaussians(NamedTuple):
@@ -40,7 +41,8 @@ def read_gaussians(sample: Mapping[str, Any], batch: Any = None) -> Gaussians:
         raise UserError(
             f'a prediction lacks {", ".join(missing)}: calibration needs mean, covariance, target'
         )
-    mean, covariance, target = (_tensor(known[name]) for name in ('mean', 'covariance', 'y'))
+    mean, target = (_tensor(known[name]).double() for name in ('mean', 'y'))
+    covariance = to_float64(_tensor(known['covariance']))
     return Gaussians(mean, covariance, target, torch.ones_like(mean, dtype=torch.bool))
 
 
@@ -48,24 +50,20 @@ def _read_pose(sample: Mapping[str, Any]) -> Gaussians:
     truth, predicted = sample['gt_instances'], sample['pred_instances']
     if 'covariances' not in predicted:
         raise UserError('the model predicts no covariances: calibration needs HeteroscedasticHead')
-    keypoints = _tensor(truth['keypoints'])[..., :2]  # (n, K, 2)
+    keypoints = _tensor(truth['keypoints']).double()[..., :2]  # (n, K, 2)
     visible = _tensor(truth['keypoints_visible'])
     visible = visible.reshape(*visible.shape[:2], -1)[..., 0] > 0
-    mean = _tensor(predicted['keypoints'])[..., :2]
+    mean = _tensor(predicted['keypoints']).double()[..., :2]
     return Gaussians(
         mean.flatten(1),
-        _tensor(predicted['covariances']),
+        to_float64(_tensor(predicted['covariances'])),
         keypoints.flatten(1),
         visible.repeat_interleave(2, dim=-1),
     )
 
 
 def _tensor(value: Any) -> Tensor:
-    return (
-        torch.as_tensor(np.asarray(value) if not isinstance(value, Tensor) else value)
-        .cpu()
-        .double()
-    )
+    return value.cpu() if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
 
 
 @METRICS.register_module()

@@ -20,6 +20,7 @@ from hetpose.evaluation.functional.pose import (
     joint_tac,
     pose_metrics,
 )
+from hetpose.ops.spd import to_float64
 
 UNITLESS = ('coverage', 'kl')  # the same in heatmap units and in pixels
 
@@ -84,7 +85,7 @@ class HeteroscedasticPoseMetric(BaseMetric):
             x1, y1, x2, y2 = np.asarray(truth['bboxes'], dtype=np.float64).reshape(-1, 4)[0]
             result = dict(
                 residual=np.where(present[:, None], residual, 0).reshape(-1),
-                covariance=np.asarray(predicted['covariances'], dtype=np.float32)[0],
+                covariance=to_float64(torch.as_tensor(predicted['covariances'])[0]).numpy(),
                 mask=np.repeat(present, 2),
                 box=max(x2 - x1, y2 - y1),
                 head=self._head_size(truth, keypoints, present),

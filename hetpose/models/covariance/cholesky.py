@@ -1,4 +1,4 @@
-"""Σ = L Lᵀ with a positive diagonal of L."""
+"""Σ = L Lᵀ + floor · I with a positive diagonal of L."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hetpose.models.covariance.base import (
     CovarianceParameterisation,
     inverse_softplus,
     lower_triangle,
+    scaled_identity,
 )
 from hetpose.ops.covariance import Covariance
 
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 
 @MODELS.register_module()
 class CholeskyCovariance(CovarianceParameterisation):
-    """Σ = L Lᵀ, L lower triangular with diagonal softplus(raw) + √floor.
+    """Σ = L Lᵀ + floor · I, L lower triangular with diagonal softplus(raw).
 
-    The floor bounds every conditional variance Var(y_i | y_1 … y_{i-1}) = L_ii². The Wasserstein
-    bound compares the symmetric root, since a triangular factor cannot reach it.
+    The floor is added to Σ and bounds every eigenvalue; a floor on the diagonal of L would bound
+    none. The Wasserstein bound compares the symmetric root, since a triangular factor cannot reach
+    it.
     """
 
     def num_outputs(self, dim: int) -> int:
@@ -38,6 +40,8 @@ class CholeskyCovariance(CovarianceParameterisation):
 
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
         diagonal, strict = lower_triangle(raw, dim)
+        lower = strict + torch.diag_embed(softplus(diagonal))
         return Covariance(
-            scale_tril=strict + torch.diag_embed(softplus(diagonal) + self.floor**0.5)
+            matrix=lambda: lower @ lower.mT + scaled_identity(raw, dim, self.floor),
+            factor=lambda: torch.cat([lower, scaled_identity(raw, dim, self.floor**0.5)], dim=-1),
         )

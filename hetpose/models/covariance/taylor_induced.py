@@ -51,6 +51,7 @@ class TaylorInducedCovariance(CovarianceParameterisation):
 
     def build(self, raw: Tensor, dim: int, taylor: TaylorTerms | None) -> Covariance:
         assert taylor is not None
+        taylor = taylor.to(raw)
         root = square(raw[..., : dim * dim], dim)
         scales = softplus(raw[..., dim * dim :])[..., None]  # (B, 1 or 2, 1)
         # The Grams are (d, d) however many inputs there are; the wide factor is built only if it
@@ -64,13 +65,11 @@ class TaylorInducedCovariance(CovarianceParameterisation):
             blocks.append(taylor.hessian)
 
         def matrix() -> Tensor:
-            induced = sum(scales[..., [i], :] * gram.to(raw) for i, gram in enumerate(grams))
+            induced = sum(scales[..., [i], :] * gram for i, gram in enumerate(grams))
             return induced + root @ root.mT + scaled_identity(raw, dim, self.floor)
 
         def factor() -> Tensor:
-            induced = [
-                scales[..., [i], :].sqrt() * block.to(raw) for i, block in enumerate(blocks)
-            ]
+            induced = [scales[..., [i], :].sqrt() * block for i, block in enumerate(blocks)]
             floor = scaled_identity(raw, dim, self.floor**0.5)
             return torch.cat([*induced, root, floor], dim=-1)
 

@@ -58,13 +58,16 @@ class CovarianceBranch(nn.Module):
         start = self.parameterisation.identity_outputs(self.dim)
         last.bias[: len(start)] = start
 
-    def forward(self, z: Tensor, taylor: TaylorTerms | None) -> Covariance:
-        """Z (B, m) → Σ (B, d, d)."""
+    def forward(
+        self, z: Tensor, taylor: TaylorTerms | None, dtype: torch.dtype = torch.float32
+    ) -> Covariance:
+        """Z (B, m) → Σ (B, d, d), formed from the network's outputs in ``dtype``."""
         count = self.parameterisation.num_outputs(self.dim)
         if count == 0:
-            return self.parameterisation(z[:, :0], self.dim, taylor)
+            return self.parameterisation(z[:, :0].to(dtype), self.dim, taylor)
         assert self.net is not None
-        return self.parameterisation(self.net(z.detach())[:, :count], self.dim, taylor)
+        raw = self.net(z.detach())[:, :count]
+        return self.parameterisation(raw.to(dtype), self.dim, taylor)
 
     def switch(self, covariance: Config) -> None:
         """Go on with another parameterisation, from Σ = I; the same one is left alone."""

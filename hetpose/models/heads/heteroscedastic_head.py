@@ -151,15 +151,20 @@ class HeteroscedasticHead(HeatmapHead):
         built.check(self.covariance, self.dim)
         self.objective = built.to(self.log_temperature.device)
 
-    def forward(self, feats: Sequence[Tensor]) -> PoseDistribution:
-        """Feature maps, the last of which is F (B, C, h, w) → the distribution."""
+    def forward(
+        self, feats: Sequence[Tensor], dtype: torch.dtype = torch.float32
+    ) -> PoseDistribution:
+        """Feature maps, the last of which is F (B, C, h, w) → the distribution.
+
+        ``dtype`` is the type that Σ is formed in: training takes float32, predictions float64.
+        """
         features = feats[-1]
         z, lifted = self.bottleneck(features)
         heatmaps = super().forward((lifted,))
         with torch.autocast(device_type=features.device.type, enabled=False):
             raw_mean = soft_argmax(heatmaps.float(), self.temperature).flatten(-2)
             z = z.detach().float()
-            covariance = self.covariance_branch(z, self._taylor_terms(features, z))
+            covariance = self.covariance_branch(z, self._taylor_terms(features, z), dtype)
             mean = self.covariance.location(raw_mean, covariance)
         return PoseDistribution(heatmaps, mean, covariance)
 
@@ -224,6 +229,8 @@ class HeteroscedasticHead(HeatmapHead):
     ) -> list | tuple[list, list]:
         """Instances with keypoints in input pixels and covariances in image pixels².
 
+        Covariances are formed in float64 and stay there: exactly symmetric and positive definite,
+        or the error names the sample.
         With ``flip_test``, feats holds the features of the images and of the mirrored images: see
             ``fuse_mirrored``.
         Fields: keypoints (1, K, 2), keypoint_scores (1, K), keypoint_covariances (1, K, 2, 2),
@@ -232,14 +239,14 @@ class HeteroscedasticHead(HeatmapHead):
         """
         test_cfg = test_cfg or {}
         flip = test_cfg.get('flip_test', False)
-        predicted = self.forward(feats[0] if flip else feats)
+        predicted = self.forward(feats[0] if flip else feats, torch.float64)
         heatmaps, mean, covariance = (
             predicted.heatmaps,
             predicted.mean,
             predicted.covariance.matrix,
         )
         if flip:
-            mirrored = self.forward(feats[1])
+            mirrored = self.forward(feats[1], torch.float64)
             permutation = batch_data_samples[0].metainfo['flip_indices']
             mean, covariance = fuse_mirrored(
                 (mean, covariance),

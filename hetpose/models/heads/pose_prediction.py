@@ -13,8 +13,9 @@ from mmengine.structures import InstanceData
 from torch import Tensor
 
 from hetpose.models.codecs import SoftArgmaxCodec
-from hetpose.ops.affine import transform_covariance, transform_points
+from hetpose.ops.affine import scale_covariance, transform_covariance, transform_points
 from hetpose.ops.disc import disc_probability
+from hetpose.ops.spd import to_float64
 
 
 def fuse_mirrored(
@@ -59,19 +60,20 @@ def to_instances(
     The estimator maps keypoints to the image itself and knows nothing of Σ, so keypoints leave in
     input pixels and Σ in image pixels²: Σ_image = (I⊗S) Σ (I⊗S), S = diag(codec scale ·
     input_scale / input_size). The estimator also selects ``output_keypoint_indices`` in every
-    field that is named keypoint…; ``covariances`` is selected here.
+    field that is named keypoint…; ``covariances`` is selected here. Keypoints and scores are
+    float32, covariances float64, exactly symmetric and positive definite.
     """
-    mean, covariance = mean.detach(), covariance.detach()
+    mean, covariance = mean.detach(), to_float64(covariance.detach(), 'predicted covariance')
     meta = [sample.metainfo for sample in samples]
-    decode_scale = mean.new_tensor(codec.decode_scale)
+    decode_scale = covariance.new_tensor(codec.decode_scale)
     ratio = [np.asarray(m['input_scale']) / np.asarray(m['input_size']) for m in meta]
-    scale = decode_scale * mean.new_tensor(np.stack(ratio))  # (B, 2)
-    in_image = transform_covariance(covariance, torch.diag_embed(scale))
+    scale = decode_scale * covariance.new_tensor(np.stack(ratio))  # (B, 2)
+    in_image = scale_covariance(covariance, scale.repeat(1, mean.shape[-1] // 2))
     blocks = joint_blocks(in_image)
     boxes = [_longer_side(sample) for sample in samples]
-    radius = score_radius * mean.new_tensor(boxes)[:, None]
-    scores = disc_probability(blocks, radius).cpu().numpy()
-    keypoints = (mean.unflatten(-1, (-1, 2)) * decode_scale).cpu().numpy()
+    radius = score_radius * covariance.new_tensor(boxes)[:, None]
+    scores = disc_probability(blocks, radius).float().cpu().numpy()
+    keypoints = (mean.float().unflatten(-1, (-1, 2)) * decode_scale.float()).cpu().numpy()
     if keypoint_indices is not None:
         rows = torch.as_tensor(keypoint_indices, device=mean.device)
         rows = (2 * rows[:, None] + torch.arange(2, device=mean.device)).flatten()

@@ -20,8 +20,9 @@ from hetpose.models.objectives import Objective
 from hetpose.models.regressors.diverged import DivergedError
 from hetpose.models.regressors.networks import FreeVector, build_networks
 from hetpose.ops.covariance import Covariance
-from hetpose.ops.spd import NotPositiveDefiniteError
+from hetpose.ops.spd import NotPositiveDefiniteError, to_float64
 from hetpose.ops.taylor.terms import taylor_terms
+from hetpose.ops.validation import NotFiniteError
 
 Config = dict[str, Any]
 
@@ -108,22 +109,32 @@ class HeteroscedasticRegressor(BaseModel):
         return self.distribution(x)
 
     def predict(self, x: Tensor) -> dict[str, Tensor | None]:
-        """The mean (B, d) and Σ (B, d, d) or None at x (B, m); both finite."""
-        with self._divergence_named(x):
-            mean, covariance = self.distribution(x)
-            matrix = None if covariance is None else covariance.matrix
-        for name, value in (('mean', mean), ('covariance', matrix)):
-            if value is not None and not torch.isfinite(value).all():
-                raise self.diverged(f'the predicted {name} holds NaN or infinite values')
-        return {'mean': mean, 'covariance': matrix}
+        """The mean (B, d) and Σ (B, d, d) or None at x (B, m), in float64.
 
-    def distribution(self, x: Tensor) -> tuple[Tensor, Covariance | None]:
-        """The mean (B, d) and Σ at x (B, m)."""
+        Both are finite, Σ is exactly symmetric and positive definite.
+        """
+        with self._divergence_named(x):
+            mean, covariance = self.distribution(x, torch.float64)
+            matrix = None
+            if covariance is not None:
+                matrix = to_float64(covariance.matrix, 'predicted covariance')
+        if not torch.isfinite(mean).all():
+            raise self.diverged('the predicted mean holds NaN or infinite values')
+        return {'mean': mean.double(), 'covariance': matrix}
+
+    def distribution(
+        self, x: Tensor, dtype: torch.dtype = torch.float32
+    ) -> tuple[Tensor, Covariance | None]:
+        """The mean (B, d) and Σ at x (B, m), formed from the network's outputs in ``dtype``.
+
+        Training takes float32, predictions float64.
+        """
         raw_mean = self.mean_network(x)
         if self.covariance is None:
             return raw_mean, None
         count = self.covariance.num_outputs(self.out_dim)
         raw = self.raw_covariance(x)[:, :count] if count else x.new_zeros(len(x), 0)
+        raw = raw.to(torch.promote_types(raw.dtype, dtype))
         order = self.covariance.taylor_order
         terms = None if order is None else taylor_terms(self.mean_network, x, order)
         covariance = self.covariance(raw, self.out_dim, terms)
@@ -148,7 +159,7 @@ class HeteroscedasticRegressor(BaseModel):
 
     def loss(self, x: Tensor, y: Tensor, target_root: Tensor | None) -> dict[str, Tensor]:
         """The objective's mean over the batch, and ‖r‖² for those who watch the mean alone."""
-        with self._divergence_named(x):
+        with self._divergence_named(x, y, target_root):
             mean, covariance = self.distribution(x)
             loss = self.objective(mean, y, covariance, target_root).mean()
         if not torch.isfinite(loss):
@@ -157,19 +168,14 @@ class HeteroscedasticRegressor(BaseModel):
         return {'loss': loss, 'squared_error': squared_error}
 
     @contextmanager
-    def _divergence_named(self, x: Tensor) -> Iterator[None]:
+    def _divergence_named(self, *inputs: Tensor | None) -> Iterator[None]:
         """Turn what bad weights, not bad input, make the algebra refuse into a DivergedError."""
         try:
             yield
-        except ValueError as error:
-            if isinstance(error, NotPositiveDefiniteError) or not self._outputs_are_finite(x):
-                raise self.diverged(str(error)) from error
-            raise
-
-    @torch.no_grad()
-    def _outputs_are_finite(self, x: Tensor) -> bool:
-        outputs = (self.mean_network(x), self.covariance_network(x))
-        return all(bool(torch.isfinite(output).all()) for output in outputs)
+        except (NotPositiveDefiniteError, NotFiniteError) as error:
+            if not all(bool(torch.isfinite(value).all()) for value in inputs if value is not None):
+                raise
+            raise self.diverged(str(error)) from error
 
     def diverged(self, reason: str) -> DivergedError:
         """The error that ends this run."""

@@ -36,6 +36,11 @@ class TaylorTerms:
     jacobian: Tensor
     hessian: Tensor | None = None
 
+    def to(self, like: Tensor) -> TaylorTerms:
+        """The same terms in the type and on the device of ``like``."""
+        hessian = None if self.hessian is None else self.hessian.to(like)
+        return TaylorTerms(self.jacobian.to(like), hessian)
+
     @property
     def gradient_gram(self) -> Tensor:
         """JJᵀ, (B, d, d)."""

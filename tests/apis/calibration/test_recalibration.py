@@ -35,10 +35,10 @@ def test_four_times_too_large_is_mended(fitted):
 
 def test_per_joint_scales_blocks_and_keeps_correlations():
     made = Recalibration((1.0, 4.0), (0.0, 0.5), 4, 10, 0.0, 0.0)
-    cov = torch.tensor([[2.0, 1, 1, 0], [1, 2, 0, 1], [1, 0, 2, 1], [0, 1, 1, 2]])
+    cov = torch.tensor([[3.0, 1, 1, 0], [1, 3, 0, 1], [1, 0, 3, 1], [0, 1, 1, 3]]).double()
     out = made.apply(cov)
     assert made.per_joint
-    assert torch.allclose(out[2:, 2:], 4 * cov[2:, 2:] + 0.5 * torch.eye(2))
+    assert torch.allclose(out[2:, 2:], 4 * cov[2:, 2:] + 0.5 * torch.eye(2).double())
     assert torch.allclose(out[:2, 2:], 2 * cov[:2, 2:])
     with pytest.raises(ValueError, match='expected'):
         made.apply(torch.eye(6))
