@@ -4,6 +4,7 @@ from hetpose.engine.hooks.checkpoint import SafeCheckpointHook
 from hetpose.engine.hooks.cost import CostHook
 from hetpose.engine.hooks.curve import CurveHook
 from hetpose.engine.hooks.freeze_mean import FreezeMeanHook
+from hetpose.engine.hooks.freeze_wrapped import FreezeWrappedHook
 from hetpose.engine.hooks.keep_best import KeepBestHook
 from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook
 from hetpose.engine.hooks.plateau import TrainingLossPlateauHook
@@ -14,6 +15,7 @@ __all__ = [
     'CostHook',
     'CurveHook',
     'FreezeMeanHook',
+    'FreezeWrappedHook',
     'KeepBestHook',
     'ObjectiveSwitchHook',
     'RefreshAnchorHook',

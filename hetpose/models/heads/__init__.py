@@ -1,13 +1,17 @@
 """Pose heads that predict a mean and a covariance."""
 
 from hetpose.models.heads.bottleneck import Bottleneck
+from hetpose.models.heads.error_model import ErrorModel
 from hetpose.models.heads.heteroscedastic_head import HeteroscedasticHead, PoseDistribution
 from hetpose.models.heads.pose_prediction import fuse_mirrored, joint_blocks
+from hetpose.models.heads.posthoc_head import PosthocCovarianceHead
 
 __all__ = [
     'Bottleneck',
+    'ErrorModel',
     'HeteroscedasticHead',
     'PoseDistribution',
+    'PosthocCovarianceHead',
     'fuse_mirrored',
     'joint_blocks',
 ]

@@ -26,24 +26,33 @@ class CovarianceBranch(nn.Module):
     """Σ = parameterisation(net(z)), with the gradient stopped at z.
 
     The network has d² + 2 outputs whatever the parameterisation, which reads as many as it needs,
-    so that a switch keeps every weight. The last layer starts at Σ = I for every z.
+    so that a switch keeps every weight; without ``spare`` ones it has those of its own
+    parameterisation only. The last layer starts at Σ = I for every z.
 
     Args:
         in_dim: m.
         dim: d.
         covariance: config of the parameterisation.
         width, blocks: size of the residual network.
+        spare: whether there are outputs for every parameterisation.
     """
 
     def __init__(
-        self, in_dim: int, dim: int, covariance: Config, width: int = 256, blocks: int = 2
+        self,
+        in_dim: int,
+        dim: int,
+        covariance: Config,
+        width: int = 256,
+        blocks: int = 2,
+        spare: bool = True,
     ) -> None:
         super().__init__()
         self.dim = dim
         self.config = dict(covariance)
         self.parameterisation: CovarianceParameterisation = MODELS.build(covariance)
-        trainable = self.parameterisation.num_outputs(dim) > 0
-        self.net = ResidualMLP(in_dim, dim * dim + 2, width, blocks) if trainable else None
+        needed = self.parameterisation.num_outputs(dim)
+        outputs = dim * dim + 2 if spare else needed
+        self.net = ResidualMLP(in_dim, outputs, width, blocks) if needed else None
         self.init_weights()
 
     @torch.no_grad()

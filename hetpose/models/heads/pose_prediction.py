@@ -90,6 +90,39 @@ def to_instances(
     ]
 
 
+def add_covariances(
+    instances: list[InstanceData],
+    covariance: Tensor,
+    samples: list,
+    score_radius: float,
+    keypoint_indices: Sequence[int] | None = None,
+) -> None:
+    """Add Σ (B, 2K, 2K) in image pixels to instances whose keypoints and scores stay as they are.
+
+    Fields of each: keypoint_covariances (1, K, 2, 2), keypoint_probabilities (1, K), which is the
+    probability of a joint lying within ``score_radius`` of the longer side of its box, and
+    covariances (1, 2K, 2K) of the joints of ``keypoint_indices``.
+    """
+    covariance = 0.5 * (covariance + covariance.mT)
+    blocks = joint_blocks(covariance)
+    radius = score_radius * covariance.new_tensor([_longer_side(sample) for sample in samples])
+    probabilities = disc_probability(blocks, radius[:, None]).float().cpu().numpy()
+    full = selected(covariance, keypoint_indices).cpu().numpy()
+    for i, instance in enumerate(instances):
+        instance.keypoint_covariances = blocks[i : i + 1].cpu().numpy()
+        instance.keypoint_probabilities = probabilities[i : i + 1]
+        instance.covariances = full[i : i + 1]
+
+
+def selected(covariance: Tensor, keypoint_indices: Sequence[int] | None) -> Tensor:
+    """Σ (B, 2K, 2K) of the given joints only; None keeps them all."""
+    if keypoint_indices is None:
+        return covariance
+    joints = torch.as_tensor(keypoint_indices, device=covariance.device)
+    rows = (2 * joints[:, None] + torch.arange(2, device=covariance.device)).flatten()
+    return covariance[:, rows[:, None], rows]
+
+
 def joint_blocks(covariance: Tensor) -> Tensor:
     """The 2×2 block of every joint: (..., 2K, 2K) → (..., K, 2, 2)."""
     joints = covariance.shape[-1] // 2

@@ -1,0 +1,43 @@
+"""Leave a model that PosthocCovarianceHead wraps as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mmengine.hooks import Hook
+from mmengine.model import is_model_wrapper
+from mmpose.registry import HOOKS
+from torch import nn
+
+
+@HOOKS.register_module()
+class FreezeWrappedHook(Hook):
+    """Keep all of a pose estimator but the error model of its head in evaluation mode, without
+    gradient.
+
+    Batch norm then keeps its statistics and dropout drops nothing, so that the errors are those of
+    predictions.
+    """
+
+    priority = 'VERY_HIGH'
+
+    def before_train(self, runner) -> None:
+        model = _unwrapped(runner.model)
+        if not hasattr(getattr(model, 'head', None), 'errors'):
+            raise TypeError(
+                'FreezeWrappedHook needs a pose estimator with PosthocCovarianceHead, not '
+                f'{type(model).__name__} with {type(getattr(model, "head", None)).__name__}'
+            )
+        model.requires_grad_(False)
+        model.head.errors.requires_grad_(True)
+
+    def before_train_iter(self, runner, batch_idx: int, data_batch: Any = None) -> None:
+        """The Runner puts the whole model into training mode at the start of every epoch."""
+        model = _unwrapped(runner.model)
+        if model.training:
+            model.eval()
+            model.head.errors.train()
+
+
+def _unwrapped(model: nn.Module) -> Any:
+    return model.module if is_model_wrapper(model) else model

@@ -1,0 +1,119 @@
+"""A small network from what a frozen model computed to the covariance of its errors.
+
+Axes: B batch, K joints, d = 2K, F pooled features, m principal components, E = m + 8K entries of
+the evidence. Errors are in per cent of the longer side of the crop, which mean the same at every
+size of the image and of the network's input.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from mmengine.model import BaseModel
+from mmpose.registry import MODELS
+from torch import Tensor, nn
+
+from hetpose.models.covariance.base import CovarianceParameterisation
+from hetpose.models.heads.covariance_branch import CovarianceBranch
+from hetpose.ops.covariance import Covariance
+from hetpose.ops.spread import STATISTICS
+
+UNITS = 100.0
+"""Errors per longer side of the crop: per cent."""
+CLIP = 5.0
+"""Standard deviations beyond which evidence is cut: an image unlike all that were fitted on must
+not send Σ anywhere."""
+
+
+@MODELS.register_module()
+class ErrorModel(BaseModel):
+    """Σ(evidence) of a frozen model's errors, and the objective that fits it.
+
+    evidence = [P (pooled − mean), per-joint statistics], standardised, then a residual network,
+    then the parameterisation. P (m, F) holds principal components; until ``set_projection`` gives
+    them it is a fixed random projection.
+
+    Args:
+        joints: K.
+        features: F.
+        covariance, objective: configs.
+        components: m, at most F.
+        width, blocks: size of the network.
+    """
+
+    projection: Tensor
+    feature_mean: Tensor
+
+    def __init__(
+        self,
+        joints: int,
+        features: int,
+        covariance: dict,
+        objective: dict,
+        components: int = 48,
+        width: int = 128,
+        blocks: int = 1,
+    ) -> None:
+        super().__init__()
+        self.joints, self.dim = joints, 2 * joints
+        components = min(components, features)
+        generator = torch.Generator().manual_seed(0)
+        random = torch.randn(features, components, generator=generator)
+        self.register_buffer('projection', torch.linalg.qr(random).Q.mT.contiguous())
+        self.register_buffer('feature_mean', torch.zeros(features))
+        size = components + STATISTICS * joints
+        self.standardise = nn.BatchNorm1d(size, affine=False)
+        self.branch = CovarianceBranch(size, self.dim, covariance, width, blocks, spare=False)
+        self.covariance.prepare(self.dim)
+        self.objective = MODELS.build(objective)
+        self.objective.check(self.covariance, self.dim)
+
+    @property
+    def covariance(self) -> CovarianceParameterisation:
+        """The parameterisation in force."""
+        return self.branch.parameterisation
+
+    def switch(self, objective: dict | None = None, covariance: dict | None = None) -> None:
+        """Go on with another objective; the covariance's network fits its own only."""
+        if covariance is not None and dict(covariance) != self.branch.config:
+            raise ValueError('the covariance of a frozen model cannot be switched: fit it again')
+        if objective is not None:
+            built = MODELS.build(objective)
+            built.check(self.covariance, self.dim)
+            self.objective = built.to(self.projection.device)
+
+    @torch.no_grad()
+    def set_projection(self, mean: Tensor, components: Tensor) -> None:
+        """Take the features' mean (F,) and principal components (m, F)."""
+        self.feature_mean.copy_(mean)
+        self.projection.copy_(components)
+
+    def evidence(self, pooled: Tensor, statistics: Tensor) -> Tensor:
+        """Pooled features (B, F) and per-joint statistics (B, K, 8) → evidence (B, E)."""
+        projected = (pooled - self.feature_mean) @ self.projection.mT
+        return torch.cat([projected, statistics.flatten(1)], dim=-1)
+
+    def distribution(self, evidence: Tensor, dtype: torch.dtype = torch.float32) -> Covariance:
+        """Evidence (B, E) → Σ (B, d, d) of the errors, formed in ``dtype``."""
+        standard = self.standardise(evidence).clamp(-CLIP, CLIP)
+        return self.branch(standard, None, dtype)
+
+    def errors(self, evidence: Tensor, residual: Tensor, mask: Tensor) -> Tensor:
+        """The objective (B,) of residuals (B, d) with mask (B, d)."""
+        zero = torch.zeros_like(residual)
+        return self.objective(zero, residual, self.distribution(evidence), None, mask)
+
+    def forward(
+        self, evidence: Tensor, residual: Tensor, mask: Tensor, mode: str = 'tensor'
+    ) -> Any:
+        """The loss, or what a metric reads, of a batch of cached predictions.
+
+        Shapes: evidence (B, E), residual and mask (B, d).
+        """
+        if mode == 'loss':
+            return dict(loss=self.errors(evidence, residual, mask).mean())
+        covariance = self.distribution(evidence)
+        if mode == 'predict':
+            return [dict(covariance=covariance, residual=residual, mask=mask)]
+        return covariance.matrix

@@ -1,0 +1,74 @@
+"""Where the mass of a map or of a vector of scores lies, and how widely it is spread.
+
+Axes: K joints, (H, W) cells of a map. Places are fractions of the map: cell i of n lies at
+(i + ½) / n.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+STATISTICS = 8
+"""x and y of the peak, its height, the centroid's offset (x, y) from it, log σx, log σy, ρ."""
+
+SMALLEST_SPREAD = 1e-3  # of the map's side; a single cell has no spread at all
+
+
+def _mass(scores: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """Squares of the positive scores, divided by their sum over ``dims``.
+
+    Squares leave less to a broad background than the scores themselves do, and no scale of the
+    scores matters. Where no score is positive the mass is uniform.
+    """
+    squares = scores.clamp_min(0).square() + torch.finfo(scores.dtype).tiny
+    return squares / squares.sum(dims, keepdim=True)
+
+
+def _cells(count: int, like: Tensor) -> Tensor:
+    """Places (n,) of the cells along one axis."""
+    return (torch.arange(count, dtype=like.dtype, device=like.device) + 0.5) / count
+
+
+def _log_spread(variance: Tensor) -> Tensor:
+    return 0.5 * (variance.clamp_min(0) + SMALLEST_SPREAD**2).log()
+
+
+def map_statistics(maps: Tensor) -> Tensor:
+    """STATISTICS of maps (..., H, W) → (..., 8)."""
+    height, width = maps.shape[-2:]
+    x, y = _cells(width, maps), _cells(height, maps)
+    score, index = maps.flatten(-2).max(-1)
+    peak_x, peak_y = x[index % width], y[index // width]
+    mass = _mass(maps, (-2, -1))
+    along_x, along_y = mass.sum(-2), mass.sum(-1)
+    mean_x, mean_y = along_x @ x, along_y @ y
+    var_x, var_y = along_x @ x.square() - mean_x.square(), along_y @ y.square() - mean_y.square()
+    product = ((mass @ x) * y).sum(-1) - mean_x * mean_y
+    scale = ((var_x + SMALLEST_SPREAD**2) * (var_y + SMALLEST_SPREAD**2)).sqrt()
+    offset_x, offset_y = mean_x - peak_x, mean_y - peak_y
+    parts = (peak_x, peak_y, score, offset_x, offset_y, _log_spread(var_x), _log_spread(var_y))
+    return torch.stack([*parts, (product / scale).clamp(-1, 1)], dim=-1)
+
+
+def vector_statistics(along_x: Tensor, along_y: Tensor) -> Tensor:
+    """The same of one vector of scores per axis, (..., W) and (..., H) → (..., 8) with ρ = 0.
+
+    The height is the lower of the two peaks.
+    """
+    columns = [_axis_statistics(scores) for scores in (along_x, along_y)]
+    peak, score, offset, spread = (
+        torch.stack(pair, dim=-1) for pair in zip(*columns, strict=True)
+    )
+    lower = score.amin(-1, keepdim=True)
+    return torch.cat([peak, lower, offset, spread, torch.zeros_like(lower)], dim=-1)
+
+
+def _axis_statistics(scores: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Peak's place, its height, the centroid's offset and log σ of scores (..., n), each (...)."""
+    places = _cells(scores.shape[-1], scores)
+    height, index = scores.max(-1)
+    mass = _mass(scores, (-1,))
+    mean = mass @ places
+    variance = mass @ places.square() - mean.square()
+    return places[index], height, mean - places[index], _log_spread(variance)
