@@ -1,5 +1,6 @@
 """Backbones that mmpose and mmpretrain lack."""
 
+from hetpose.models.backbones.movenet import MoveNet
 from hetpose.models.backbones.pose_vision_transformer import PoseVisionTransformer
 
-__all__ = ['PoseVisionTransformer']
+__all__ = ['MoveNet', 'PoseVisionTransformer']

@@ -1,0 +1,1 @@
+"""From weights that others published to checkpoints that torch reads."""
