@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 import torch
 from torch import Tensor
 
+from hetpose.ops.gaussian import negative_log_likelihood
 from hetpose.ops.spd import safe_cholesky, symmetric_sqrt
 
 View = Tensor | Callable[[], Tensor]
@@ -96,6 +97,10 @@ class Covariance:
     def variances(self) -> Tensor:
         """diag Σ, (..., d)."""
         return self._view('variances', self._variances_from_factor)
+
+    def negative_log_likelihood(self, residual: Tensor, mask: Tensor | None = None) -> Tensor:
+        """½(d log 2π + log|Σ| + rᵀ Σ⁻¹ r) of residuals (..., d) that are present in the mask."""
+        return negative_log_likelihood(residual, mask=mask, scale_tril=self.scale_tril)
 
     def detach(self) -> Covariance:
         """The same Σ without gradient."""

@@ -16,6 +16,7 @@ NAMES = [
     'DiagonalCovariance',
     'TaylorInducedCovariance',
     'AnchoredCovariance',
+    'LowRankAnchoredCovariance',
     'ConstantCovariance',
     'NaturalCovariance',
 ]

@@ -9,6 +9,7 @@ from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.covariance.cholesky import CholeskyCovariance
 from hetpose.models.covariance.diagonal import DiagonalCovariance
 from hetpose.models.covariance.factor import FactorCovariance
+from hetpose.models.covariance.low_rank import LowRankAnchoredCovariance
 from hetpose.models.covariance.natural import NaturalCovariance
 from hetpose.models.covariance.precision import PrecisionCovariance
 from hetpose.models.covariance.root import RootCovariance
@@ -21,6 +22,7 @@ __all__ = [
     'CovarianceParameterisation',
     'DiagonalCovariance',
     'FactorCovariance',
+    'LowRankAnchoredCovariance',
     'NaturalCovariance',
     'PrecisionCovariance',
     'ResidualAnchor',

@@ -69,25 +69,12 @@ def to_instances(
     ratio = [np.asarray(m['input_scale']) / np.asarray(m['input_size']) for m in meta]
     scale = decode_scale * covariance.new_tensor(np.stack(ratio))  # (B, 2)
     in_image = scale_covariance(covariance, scale.repeat(1, mean.shape[-1] // 2))
-    blocks = joint_blocks(in_image)
-    boxes = [_longer_side(sample) for sample in samples]
-    radius = score_radius * covariance.new_tensor(boxes)[:, None]
-    scores = disc_probability(blocks, radius).float().cpu().numpy()
     keypoints = (mean.float().unflatten(-1, (-1, 2)) * decode_scale.float()).cpu().numpy()
-    if keypoint_indices is not None:
-        rows = torch.as_tensor(keypoint_indices, device=mean.device)
-        rows = (2 * rows[:, None] + torch.arange(2, device=mean.device)).flatten()
-        in_image = in_image[:, rows[:, None], rows]
-    full, per_joint = in_image.cpu().numpy(), blocks.cpu().numpy()
-    return [
-        InstanceData(
-            keypoints=keypoints[i][None],
-            keypoint_scores=scores[i][None],
-            keypoint_covariances=per_joint[i][None],
-            covariances=full[i][None],
-        )
-        for i in range(len(samples))
-    ]
+    instances = [InstanceData(keypoints=points[None]) for points in keypoints]
+    add_covariances(
+        instances, in_image, samples, score_radius, keypoint_indices, 'keypoint_scores'
+    )
+    return instances
 
 
 def add_covariances(
@@ -96,21 +83,21 @@ def add_covariances(
     samples: list,
     score_radius: float,
     keypoint_indices: Sequence[int] | None = None,
+    probability: str = 'keypoint_probabilities',
 ) -> None:
-    """Add Σ (B, 2K, 2K) in image pixels to instances whose keypoints and scores stay as they are.
+    """Add Σ (B, 2K, 2K) in image pixels, float64, to instances that have keypoints.
 
-    Fields of each: keypoint_covariances (1, K, 2, 2), keypoint_probabilities (1, K), which is the
-    probability of a joint lying within ``score_radius`` of the longer side of its box, and
-    covariances (1, 2K, 2K) of the joints of ``keypoint_indices``.
+    Fields of each: keypoint_covariances (1, K, 2, 2), covariances (1, 2K, 2K) of the joints of
+    ``keypoint_indices``, and by the name ``probability`` that of a joint lying within
+    ``score_radius`` of the longer side of its box, (1, K), float32.
     """
-    covariance = 0.5 * (covariance + covariance.mT)
     blocks = joint_blocks(covariance)
     radius = score_radius * covariance.new_tensor([_longer_side(sample) for sample in samples])
     probabilities = disc_probability(blocks, radius[:, None]).float().cpu().numpy()
-    full = selected(covariance, keypoint_indices).cpu().numpy()
+    full, blocks = selected(covariance, keypoint_indices).cpu().numpy(), blocks.cpu().numpy()
     for i, instance in enumerate(instances):
-        instance.keypoint_covariances = blocks[i : i + 1].cpu().numpy()
-        instance.keypoint_probabilities = probabilities[i : i + 1]
+        instance.keypoint_covariances = blocks[i : i + 1]
+        instance.set_field(probabilities[i : i + 1], probability)
         instance.covariances = full[i : i + 1]
 
 

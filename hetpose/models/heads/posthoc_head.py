@@ -21,7 +21,9 @@ from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.heads.error_model import UNITS, ErrorModel
 from hetpose.models.heads.pose_prediction import add_covariances
 from hetpose.models.heads.posthoc_evidence import joint_evidence, pooled_features, pooling_grid
+from hetpose.ops.affine import scale_covariance
 from hetpose.ops.covariance import Covariance
+from hetpose.ops.spd import to_float64
 
 BOTTOM_UP = 'it finds all people of an image at once, and what wraps a head sees no single person'
 LIFTED = 'it predicts three coordinates a joint, and the covariance is one of pixels'
@@ -198,10 +200,11 @@ class PosthocCovarianceHead(BaseHead):
         test_cfg = test_cfg or {}
         seen = self.observe(feats, batch_data_samples, test_cfg)
         evidence = self.errors.evidence(seen.pooled, seen.statistics)
-        covariance = self.errors.distribution(evidence, torch.float64).matrix.detach()
+        covariance = self.errors.distribution(evidence, torch.float64).matrix
+        covariance = to_float64(covariance.detach(), 'covariance of the errors')
         sides = [np.max(sample.metainfo['input_scale']) for sample in batch_data_samples]
-        scale = covariance.new_tensor(np.array(sides, np.float64)) / UNITS
-        in_image = covariance * scale.square()[:, None, None]
+        scale = covariance.new_tensor(np.array(sides, np.float64))[:, None] / UNITS
+        in_image = scale_covariance(covariance, scale.expand(-1, self.dim))
         found = seen.predictions
         add_covariances(
             found[0] if isinstance(found, tuple) else found,

@@ -9,7 +9,7 @@ from torch import Tensor
 from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.objectives.base import Objective
 from hetpose.ops.covariance import Covariance
-from hetpose.ops.gaussian import kl_divergence, negative_log_likelihood
+from hetpose.ops.gaussian import kl_divergence
 
 
 @MODELS.register_module()
@@ -50,7 +50,7 @@ class AnchoredNLLObjective(Objective):
         assert covariance is not None
         if covariance.anchor is None:
             raise ValueError(f'{type(self).__name__} needs a covariance with an anchor')
-        likelihood = negative_log_likelihood(residual, mask=mask, scale_tril=covariance.scale_tril)
+        likelihood = covariance.negative_log_likelihood(residual, mask)
         zero = torch.zeros_like(residual)
         anchor = covariance.anchor.to(residual)
         return likelihood + self.prior * kl_divergence(

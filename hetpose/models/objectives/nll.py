@@ -7,7 +7,6 @@ from torch import Tensor
 
 from hetpose.models.objectives.base import Objective
 from hetpose.ops.covariance import Covariance
-from hetpose.ops.gaussian import negative_log_likelihood
 
 
 @MODELS.register_module()
@@ -22,4 +21,4 @@ class NLLObjective(Objective):
         mask: Tensor | None,
     ) -> Tensor:
         assert covariance is not None
-        return negative_log_likelihood(residual, mask=mask, scale_tril=covariance.scale_tril)
+        return covariance.negative_log_likelihood(residual, mask)

@@ -2,10 +2,9 @@
 
 import pytest
 import torch
+from helpers_posthoc import batch, build, foreign_config, wrapped_config
 from mmengine.runner import Runner
 from torch.utils.data import Dataset
-
-from tests.helpers_posthoc import batch, build, foreign_config, wrapped_config
 
 
 class Crops(Dataset):

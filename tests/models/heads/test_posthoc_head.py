@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from mmpose.registry import MODELS
-
-from hetpose.errors import UserError
-from hetpose.models.heads.posthoc_head import refuse_head
-from tests.helpers_posthoc import (
+from helpers_posthoc import (
     COVARIANCE,
     HEADS,
     JOINTS,
@@ -19,6 +15,10 @@ from tests.helpers_posthoc import (
     predict,
     wrapped_config,
 )
+from mmpose.registry import MODELS
+
+from hetpose.errors import UserError
+from hetpose.models.heads.posthoc_head import refuse_head
 
 FLIP_TEST = dict(flip_test=True, flip_mode='heatmap', shift_coords=True)
 
