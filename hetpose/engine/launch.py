@@ -19,6 +19,7 @@ from hetpose.engine.checkpoint import check_fit, read_checkpoint
 from hetpose.engine.config_file import load_config as load_config
 from hetpose.engine.config_file import one_line
 from hetpose.engine.phases import enter_phase
+from hetpose.engine.pose_setup import check_pose_config, check_pose_model
 from hetpose.errors import UserError
 
 
@@ -86,11 +87,19 @@ def use_visualization(config: Config, show_dir: str | None, interval: int = 1) -
 
 
 def build_runner(config: Config) -> Runner:
-    """Build the Runner; what the registries or the data sets refuse becomes one line."""
+    """Build the Runner; what the registries or the data sets refuse becomes one line.
+
+    The parts of a pose config must fit each other, see ``pose_setup``.
+    """
     try:
+        check_pose_config(config)
         if 'runner_type' in config:
             return RUNNERS.build(config)
-        return Runner.from_cfg(config)
+        runner = Runner.from_cfg(config)
+        check_pose_model(runner.model)
+        return runner
+    except UserError as error:
+        raise UserError(f'config {config.filename}: {error}') from error
     except OSError as error:
         raise UserError(one_line(error)) from error
     except (KeyError, TypeError, ValueError, ImportError, AssertionError) as error:

@@ -27,17 +27,26 @@ SOFTPLUS_ONE = math.log(math.e - 1)  # softplus of it is 1
 
 
 class ResidualAnchor(CovarianceParameterisation):
-    """Holds L0 (d, d), the lower Cholesky factor of the residuals' covariance; I until set."""
+    """Holds L0 (d, d), the lower Cholesky factor of the residuals' covariance.
+
+    Args:
+        floor: smallest variance that Σ may have.
+        initial_std: L0 is initial_std · I until residuals set it. One that is as large as the
+            first residuals lets a likelihood start near d · log(initial_std²), not in thousands.
+    """
 
     anchor: Tensor
 
-    def __init__(self, floor: float = DEFAULT_FLOOR) -> None:
+    def __init__(self, floor: float = DEFAULT_FLOOR, initial_std: float = 1.0) -> None:
         super().__init__(floor)
+        if not 0 < initial_std < math.inf:
+            raise ValueError(f'initial_std must be positive, got {initial_std}')
+        self.initial_std = float(initial_std)
         self.register_buffer('anchor', torch.empty(0, 0))
 
     def prepare(self, dim: int) -> None:
         if self.anchor.numel() == 0:
-            self.anchor = torch.eye(dim, device=self.anchor.device)
+            self.anchor = self.initial_std * torch.eye(dim, device=self.anchor.device)
 
     @torch.no_grad()
     def set_anchor(self, covariance: Tensor) -> None:
@@ -52,9 +61,10 @@ class ResidualAnchor(CovarianceParameterisation):
 
     @property
     def is_set(self) -> bool:
-        """Whether the anchor is that of residuals; before, it is the identity."""
+        """Whether the anchor is that of residuals; before, it is initial_std · I."""
         dim = len(self.anchor)
-        return dim > 0 and not torch.equal(self.anchor, torch.eye(dim).to(self.anchor))
+        start = self.initial_std * torch.eye(dim)
+        return dim > 0 and not torch.equal(self.anchor, start.to(self.anchor))
 
     def raised(self, eigenvalues: Tensor) -> Tensor:
         """Eigenvalues of the anchor such that Σ starts with max(eigenvalue, floor)."""
@@ -63,7 +73,7 @@ class ResidualAnchor(CovarianceParameterisation):
     def anchor_like(self, raw: Tensor, dim: int) -> Tensor:
         """L0 (d, d) in the type and on the device of ``raw``."""
         if self.anchor.numel() == 0:
-            return torch.eye(dim, dtype=raw.dtype, device=raw.device)
+            return self.initial_std * torch.eye(dim, dtype=raw.dtype, device=raw.device)
         if self.anchor.shape[-1] != dim:
             raise ValueError(f'the anchor has dimension {self.anchor.shape[-1]}, the target {dim}')
         return self.anchor.to(raw)

@@ -50,6 +50,7 @@ class CovarianceBranch(nn.Module):
         self.dim = dim
         self.config = dict(covariance)
         self.parameterisation: CovarianceParameterisation = MODELS.build(covariance)
+        self.parameterisation.prepare(dim)  # a moving average copies buffers of their final size
         needed = self.parameterisation.num_outputs(dim)
         outputs = dim * dim + 2 if spare else needed
         self.net = ResidualMLP(in_dim, outputs, width, blocks) if needed else None
@@ -88,6 +89,7 @@ class CovarianceBranch(nn.Module):
                 f'a model built with {self.config["type"]} has no covariance network: '
                 f'it cannot switch to {covariance["type"]}'
             )
+        built.prepare(self.dim)
         device = next((p.device for p in self.parameters()), None)
         self.parameterisation = built.to(device).train(self.training)
         self.config = dict(covariance)
