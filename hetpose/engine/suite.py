@@ -58,6 +58,9 @@ def resolve(config: Config) -> Config:
     config.model.update(in_dim=in_dim, out_dim=out_dim, seed=config.trial)
     check_phases([first, *later], out_dim)
     config.model.update(_floored(first, config.floor))
+    needed = _outputs([first, *later], out_dim)
+    if needed > out_dim**2 + 2:
+        config.model.covariance_outputs = needed
     config.train_cfg.max_epochs = _at(length, config.epochs)
     config.train_dataloader.drop_last = _leaves_one(config.train_dataloader, source)
     idle = any(_idles(phase) for phase in [first, *later])
@@ -142,6 +145,12 @@ def _floored(phase: dict, floor: float) -> dict[str, Any]:
         covariance = dict(covariance)
         covariance.setdefault('floor', floor)
     return {'objective': dict(phase['objective']), 'covariance': covariance}
+
+
+def _outputs(every: list[dict], out_dim: int) -> int:
+    """The most raw outputs that the covariance of a phase needs."""
+    covariances = [phase['covariance'] for phase in every if phase.get('covariance')]
+    return max((MODELS.build(c).num_outputs(out_dim) for c in covariances), default=0)
 
 
 def _needs_labels(phase: dict) -> bool:

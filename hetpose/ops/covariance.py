@@ -13,6 +13,7 @@ from torch import Tensor
 
 from hetpose.ops.gaussian import negative_log_likelihood
 from hetpose.ops.spd import safe_cholesky, symmetric_sqrt
+from hetpose.ops.student import variance_ratio
 
 View = Tensor | Callable[[], Tensor]
 
@@ -41,7 +42,14 @@ class Covariance:
         scale_tril: lower Cholesky factor, (..., d, d).
         variances: diagonal of Σ, (..., d).
         anchor: the covariance for all inputs that Σ varies around, (d, d), if there is one.
+
+    Attributes:
+        degrees_of_freedom: ν (...) > 2 of a Student-t that Σ is the covariance of; None for a
+            Gaussian.
     """
+
+    degrees_of_freedom: Tensor | None = None
+    _scale: Covariance | None = None
 
     def __init__(
         self,
@@ -64,6 +72,31 @@ class Covariance:
         }
         self._views = {name: view for name, view in given.items() if view is not None}
         self.anchor = anchor
+
+    @classmethod
+    def of_student(cls, scale: Covariance, degrees_of_freedom: Tensor) -> Covariance:
+        """Σ = ν/(ν − 2)·S of a Student-t with scale S, (..., d, d), and ν > 2, (...)."""
+        made = scale.times(variance_ratio(degrees_of_freedom))
+        made.degrees_of_freedom, made._scale = degrees_of_freedom, scale
+        return made
+
+    def times(self, ratio: Tensor) -> Covariance:
+        """The covariance ratio·Σ, ratio > 0 (...); its anchor follows one ratio for all."""
+        wide, root = ratio[..., None, None], ratio.sqrt()[..., None, None]
+        anchored = self.anchor is not None and ratio.ndim == 0
+        return Covariance(
+            matrix=lambda: wide * self.matrix,
+            factor=lambda: root * self.factor,
+            root=lambda: root * self.root,
+            scale_tril=lambda: root * self.scale_tril,
+            variances=lambda: ratio[..., None] * self.variances,
+            anchor=ratio * self.anchor if anchored else None,
+        )
+
+    @property
+    def scale(self) -> Covariance:
+        """The scale S of a Student-t; Σ itself for a Gaussian."""
+        return self if self._scale is None else self._scale
 
     def _view(self, name: str, derive: Callable[[], Tensor]) -> Tensor:
         view = self._views.get(name, derive)
@@ -104,6 +137,8 @@ class Covariance:
 
     def detach(self) -> Covariance:
         """The same Σ without gradient."""
+        if self.degrees_of_freedom is not None:
+            return Covariance.of_student(self.scale.detach(), self.degrees_of_freedom.detach())
         view = 'factor' if 'factor' in self._views and 'matrix' not in self._views else 'matrix'
         value = getattr(self, view).detach()
         return Covariance(**{view: value}, anchor=self.anchor)

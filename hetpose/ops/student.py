@@ -15,7 +15,13 @@ from torch import Tensor
 from hetpose.ops import gaussian
 from hetpose.ops.marginal import count_present, either_cholesky, marginal_residual, whiten
 from hetpose.ops.spd import cholesky_log_determinant
-from hetpose.ops.validation import check_square, check_vector, explain_nan, full_precision
+from hetpose.ops.validation import (
+    NotFiniteError,
+    check_square,
+    check_vector,
+    explain_nan,
+    full_precision,
+)
 
 # log Γ(x + ½) − log Γ(x) − ½ log x = −1/8x + 1/192x³ − …: coefficients of the odd powers of 1/x.
 HALF_STEP_SERIES = (-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432, 691 / 180224)
@@ -26,6 +32,8 @@ SERIES_START = 8
 def check_degrees_of_freedom(degrees_of_freedom: Tensor, lowest: float = 0.0) -> None:
     """Every ν must be above ``lowest``; infinity is allowed, NaN is not."""
     if not bool((degrees_of_freedom > lowest).all()):
+        if degrees_of_freedom.isnan().any():
+            raise NotFiniteError('degrees_of_freedom: holds NaN')
         least = degrees_of_freedom.min().item()
         raise ValueError(f'degrees_of_freedom: expected values > {lowest:g}, got {least:g}')
 
@@ -118,6 +126,22 @@ def negative_log_likelihood(
     gaussian_part = (count * gaussian.LOG_2PI + cholesky_log_determinant(factor)) / 2
     likelihood = gaussian_part - log_normaliser(nu, count) + tail_energy(distance, nu, count)
     return explain_nan(likelihood, residual=residual)
+
+
+def predictive_nll(
+    residual: Tensor,
+    covariance: Tensor,
+    degrees_of_freedom: Tensor | None = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """−log p(r) of a prediction with covariance Σ: a Student-t where ν is given, else a Gaussian.
+
+    Shapes: residual (..., d), covariance (..., d, d), degrees_of_freedom (...) > 2 -> (...).
+    """
+    if degrees_of_freedom is None:
+        return gaussian.negative_log_likelihood(residual, covariance, mask)
+    scale = scale_from_covariance(covariance, degrees_of_freedom)
+    return negative_log_likelihood(residual, scale, degrees_of_freedom, mask)
 
 
 @full_precision

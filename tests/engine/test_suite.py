@@ -21,6 +21,7 @@ METHODS = [
     'nll_tic',
     'hybrid',
     'anchored',
+    'anchored_student',
 ]
 SCORES = ('mse', 'nll', 'tac')
 

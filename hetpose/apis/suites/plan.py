@@ -24,6 +24,7 @@ METHODS = (
     'nll_tic',
     'hybrid',
     'anchored',
+    'anchored_student',
 )
 
 

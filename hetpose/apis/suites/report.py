@@ -18,7 +18,8 @@ TITLES = {'mse': 'MSE', 'nll': 'NLL', 'tac': 'TAC', 'kl': 'KL', 'w2': 'W2²'}
 COSTS = {'time_ms': 'ms/step', 'memory_mb': 'MB'}
 WORSE = '▽'
 ANCHORED_NOTE = (
-    'anchored trains its mean and then its covariance for the given epochs each; '
+    'anchored and anchored_student train their mean and then their covariance for the given '
+    'epochs each; '
     'the other methods train both at once.'
 )
 NATURAL_NOTE = 'natural has no mean without its covariance and trains both from the start.'
@@ -102,7 +103,7 @@ def markdown(
         '',
         _legend(suite, trials, losers),
     ]
-    if any(result.unit.method == 'anchored' for result in results):
+    if any(result.unit.method.startswith('anchored') for result in results):
         lines += ['', ANCHORED_NOTE]
     if settings.warm_up and any(result.unit.method == 'natural' for result in results):
         lines += ['', NATURAL_NOTE]

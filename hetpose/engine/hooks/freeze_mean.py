@@ -8,7 +8,6 @@ from mmpose.registry import HOOKS
 from hetpose.engine.hooks.keep_best import KeepBestHook
 from hetpose.engine.hooks.objective_switch import find_switchable
 from hetpose.engine.hooks.refresh_anchor import residual_covariance
-from hetpose.models.covariance import ResidualAnchor
 
 
 @HOOKS.register_module()
@@ -36,6 +35,7 @@ class FreezeMeanHook(Hook):
             if isinstance(hook, KeepBestHook) and hook.state:
                 model.load_state_dict(hook.state['mean'], strict=False)
         model.freeze_mean()
-        if runner.epoch == self.epoch and isinstance(model.covariance, ResidualAnchor):
+        anchor = None if model.covariance is None else model.covariance.residual_anchor
+        if runner.epoch == self.epoch and anchor is not None:
             dataset = runner.train_dataloader.dataset
-            model.covariance.set_anchor(residual_covariance(model, dataset))
+            anchor.set_anchor(residual_covariance(model, dataset))

@@ -16,8 +16,8 @@ from hetpose.engine.hooks.objective_switch import find_switchable
 from hetpose.engine.hooks.refresh_anchor import residual_covariance
 from hetpose.models.covariance import ConstantCovariance
 from hetpose.models.regressors import DivergedError
-from hetpose.ops.gaussian import negative_log_likelihood
 from hetpose.ops.spd import NotPositiveDefiniteError
+from hetpose.ops.student import predictive_nll
 
 STATE_KEY = 'keep_best'
 MEAN_PREFIX = 'mean_network.'
@@ -150,7 +150,8 @@ def _scores(model: Any, arrays: Any) -> tuple[float, float]:
         residual = arrays.y.to(device) - predicted['mean']
         scores[0] = residual.square().mean()
         if predicted['covariance'] is not None:
-            scores[1] = negative_log_likelihood(residual, predicted['covariance']).mean()
+            nu = predicted.get('degrees_of_freedom')
+            scores[1] = predictive_nll(residual, predicted['covariance'], nu).mean()
     broadcast(scores)
     mse, nll = torch.nan_to_num(scores, nan=float('inf')).tolist()
     return mse, nll

@@ -12,7 +12,11 @@ from mmpose.registry import HOOKS, MODELS
 from torch import Tensor, nn
 
 from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook, find_switchable
-from hetpose.models.covariance import ConstantCovariance, ResidualAnchor
+from hetpose.models.covariance import (
+    ConstantCovariance,
+    CovarianceParameterisation,
+    ResidualAnchor,
+)
 from hetpose.models.objectives import Objective
 
 CHUNK = 4096  # samples per forward pass
@@ -68,11 +72,11 @@ class RefreshAnchorHook(Hook):
 
     def before_train_epoch(self, runner) -> None:
         part = find_switchable(runner.model)
-        anchored = isinstance(part.covariance, ResidualAnchor)
+        anchor = _anchor_of(part.covariance)
         seen = runner.message_hub.get_info(RESIDUALS_KEY, None)
-        if anchored and seen is not None and not part.covariance.is_set:
-            part.covariance.set_anchor(seen.to(part.covariance.anchor.device))
-        if anchored or _switches_to_anchor(runner.hooks):
+        if anchor is not None and seen is not None and not anchor.is_set:
+            anchor.set_anchor(seen.to(anchor.anchor.device))
+        if anchor is not None or _switches_to_anchor(runner.hooks):
             self._moment = SecondMoment()
             self._handle = part.objective.register_forward_hook(self._observe, with_kwargs=True)
 
@@ -90,8 +94,9 @@ class RefreshAnchorHook(Hook):
             return
         runner.message_hub.update_info(RESIDUALS_KEY, covariance)
         due = last or self.every_n_epochs(runner, self.interval)
-        if due and isinstance(part.covariance, ResidualAnchor):
-            part.covariance.set_anchor(covariance)
+        anchor = _anchor_of(part.covariance)
+        if due and anchor is not None:
+            anchor.set_anchor(covariance)
 
     def _observe(self, objective: nn.Module, args: tuple, kwargs: dict, output: Tensor) -> None:
         if not objective.training:
@@ -103,8 +108,12 @@ class RefreshAnchorHook(Hook):
 def _switches_to_anchor(hooks: list[Hook]) -> bool:
     """Whether a switch, past or to come, brings in a covariance with an anchor."""
     switches = [s for h in hooks if isinstance(h, ObjectiveSwitchHook) for s in h.switches]
-    kinds = [MODELS.get(s['covariance']['type']) for s in switches if s.get('covariance')]
-    return any(issubclass(kind, ResidualAnchor) for kind in kinds)
+    brought = [MODELS.build(s['covariance']) for s in switches if s.get('covariance')]
+    return any(_anchor_of(covariance) is not None for covariance in brought)
+
+
+def _anchor_of(covariance: CovarianceParameterisation | None) -> ResidualAnchor | None:
+    return None if covariance is None else covariance.residual_anchor
 
 
 def _is_regressor(part: Any) -> bool:

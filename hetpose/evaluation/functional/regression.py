@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from hetpose.ops.gaussian import kl_divergence, negative_log_likelihood, tac
+from hetpose.ops.gaussian import tac
 from hetpose.ops.spd import safe_cholesky, to_float64
+from hetpose.ops.student import predictive_nll
+from hetpose.ops.student_divergence import kl_from_gaussian
 from hetpose.ops.wasserstein import w2_squared
 
 
@@ -18,13 +20,18 @@ def regression_scores(
     covariance: Tensor | None = None,
     true_mean: Tensor | None = None,
     true_covariance: Tensor | None = None,
+    degrees_of_freedom: Tensor | None = None,
 ) -> dict[str, Tensor]:
     """Scores (B,) by name; those that need something unknown are left out.
 
     mse = ‖r‖²/d, nll = ½(d log 2π + log|Σ| + rᵀΛr), tac = mean_i |y_i − E[y_i | y_−i]|,
     kl = KL(true ‖ predicted), w2 = squared 2-Wasserstein distance to the true distribution.
 
-    Shapes: target, mean, true_mean (B, d); covariance, true_covariance (B, d, d).
+    Where the degrees of freedom ν are given, the prediction is a Student-t with covariance Σ: nll
+    and kl are its own; w2 is that of the two Gaussians with the same moments, a lower bound.
+
+    Shapes: target, mean, true_mean (B, d); covariance, true_covariance (B, d, d);
+    degrees_of_freedom (B,).
     """
     residual = target - mean
     scores = {'mse': residual.square().mean(-1)}
@@ -32,13 +39,15 @@ def regression_scores(
         return scores
     covariance = to_float64(covariance)  # the likelihood of the smallest eigenvalues decides
     residual = residual.double()
-    scores['nll'] = negative_log_likelihood(residual, covariance)
+    scores['nll'] = predictive_nll(residual, covariance, degrees_of_freedom)
     scores['tac'] = tac(residual, covariance)
     if true_mean is not None and true_covariance is not None:
         true_covariance = to_float64(true_covariance, 'true_covariance')
         error = true_mean.double() - mean.double()
         zero = error.new_zeros(error.shape)
-        scores['kl'] = kl_divergence(error, true_covariance, zero, covariance)
+        scores['kl'] = kl_from_gaussian(
+            error, true_covariance, zero, covariance, degrees_of_freedom
+        )
         roots = safe_cholesky(covariance), safe_cholesky(true_covariance, 'true_covariance')
         scores['w2'] = w2_squared(*roots, residual=error)
     return scores

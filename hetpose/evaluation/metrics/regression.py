@@ -34,6 +34,8 @@ class RegressionMetric(BaseMetric):
             for name in ('true_mean', 'true_covariance')
             if name in data_batch
         }
+        if 'degrees_of_freedom' in prediction:
+            known['degrees_of_freedom'] = prediction['degrees_of_freedom'].to(mean)
         scores = regression_scores(
             data_batch['y'].to(mean), mean, prediction['covariance'], **known
         )

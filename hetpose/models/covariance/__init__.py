@@ -13,6 +13,7 @@ from hetpose.models.covariance.low_rank import LowRankAnchoredCovariance
 from hetpose.models.covariance.natural import NaturalCovariance
 from hetpose.models.covariance.precision import PrecisionCovariance
 from hetpose.models.covariance.root import RootCovariance
+from hetpose.models.covariance.student import StudentCovariance
 from hetpose.models.covariance.taylor_induced import TaylorInducedCovariance
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     'PrecisionCovariance',
     'ResidualAnchor',
     'RootCovariance',
+    'StudentCovariance',
     'TaylorInducedCovariance',
 ]

@@ -44,6 +44,10 @@ class ResidualAnchor(CovarianceParameterisation):
         self.initial_std = float(initial_std)
         self.register_buffer('anchor', torch.empty(0, 0))
 
+    @property
+    def residual_anchor(self) -> ResidualAnchor | None:
+        return self
+
     def prepare(self, dim: int) -> None:
         if self.anchor.numel() == 0:
             self.anchor = self.initial_std * torch.eye(dim, device=self.anchor.device)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from hetpose.ops.covariance import Covariance
 
 if TYPE_CHECKING:
+    from hetpose.models.covariance.anchored import ResidualAnchor
     from hetpose.ops.taylor.terms import TaylorTerms
 
 DEFAULT_FLOOR = (
@@ -44,6 +45,8 @@ class CovarianceParameterisation(nn.Module, ABC):
     """Whether Σ varies around one covariance for all inputs, which it names as its anchor."""
     relocates: bool = False
     """Whether ``location`` is not the identity."""
+    heavy_tailed: bool = False
+    """Whether Σ is the covariance of a Student-t, whose degrees of freedom it carries."""
 
     def __init__(self, floor: float = DEFAULT_FLOOR) -> None:
         super().__init__()
@@ -79,6 +82,11 @@ class CovarianceParameterisation(nn.Module, ABC):
     def location(self, raw_mean: Tensor, covariance: Covariance) -> Tensor:
         """The mean (B, d) from the mean network's output (B, d)."""
         return raw_mean
+
+    @property
+    def residual_anchor(self) -> ResidualAnchor | None:
+        """The part that holds the covariance of the residuals, if one does."""
+        return None
 
     def prepare(self, dim: int) -> None:
         """Size the buffers for d targets, so that a checkpoint fits before it is read."""

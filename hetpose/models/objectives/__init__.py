@@ -7,6 +7,7 @@ from hetpose.models.objectives.faithful import FaithfulObjective
 from hetpose.models.objectives.kl import KLObjective
 from hetpose.models.objectives.mse import MSEObjective
 from hetpose.models.objectives.nll import NLLObjective
+from hetpose.models.objectives.student_nll import StudentNLLObjective
 from hetpose.models.objectives.w2 import W2Objective
 from hetpose.models.objectives.w2_bound import W2BoundObjective
 
@@ -19,6 +20,7 @@ __all__ = [
     'MSEObjective',
     'NLLObjective',
     'Objective',
+    'StudentNLLObjective',
     'W2BoundObjective',
     'W2Objective',
 ]

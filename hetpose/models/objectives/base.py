@@ -25,6 +25,8 @@ class Objective(nn.Module, ABC):
     """Whether the loss is ‖r‖² plus a part whose gradient does not reach the mean."""
     needs_diagonal: bool = False
     """Whether the loss is defined for a diagonal Σ only."""
+    heavy_tailed: bool = False
+    """Whether the loss reads and trains the degrees of freedom of a Student-t."""
 
     @abstractmethod
     def per_sample(
@@ -87,6 +89,15 @@ class Objective(nn.Module, ABC):
             )
         if self.needs_diagonal and not parameterisation.diagonal:
             raise ValueError(f'{mine} is defined for a diagonal covariance only, got {theirs}')
+        if self.heavy_tailed and not parameterisation.heavy_tailed:
+            raise ValueError(
+                f'{mine} needs degrees of freedom, which {theirs} has none of: use '
+                f"dict(type='StudentCovariance', scale=dict(type='{theirs}', ...))"
+            )
+        if parameterisation.heavy_tailed and not self.heavy_tailed:
+            raise ValueError(
+                f'{theirs} is heavy-tailed and {mine} is not: use StudentNLLObjective'
+            )
         if dim is not None:
             parameterisation.check_dim(dim)
 

@@ -37,6 +37,8 @@ class HeteroscedasticRegressor(BaseModel):
         covariance: config of a CovarianceParameterisation, or None for a mean alone.
         network: config of both networks; dimensions are filled in.
         seed: of the initial weights; they do not depend on objective or covariance.
+        covariance_outputs: outputs of the covariance network, where d² + 2 are too few for a
+            covariance that the model will be switched to.
         data_preprocessor: as in mmengine; the default moves batches to the device.
     """
 
@@ -52,11 +54,16 @@ class HeteroscedasticRegressor(BaseModel):
         network: Config | None = None,
         seed: int = 0,
         data_preprocessor: Config | None = None,
+        covariance_outputs: int = 0,
     ) -> None:
         super().__init__(data_preprocessor=data_preprocessor)
         self.out_dim = out_dim
         network = network or {'type': 'ResidualMLP'}
-        self.mean_network, self.covariance_network = build_networks(network, in_dim, out_dim, seed)
+        needed = 0 if covariance is None else MODELS.build(covariance).num_outputs(out_dim)
+        self.outputs = max(out_dim**2 + 2, covariance_outputs, needed)
+        self.mean_network, self.covariance_network = build_networks(
+            network, in_dim, out_dim, seed, self.outputs
+        )
         self.objective: Objective
         self.covariance: CovarianceParameterisation | None = None
         self._covariance_config: Config | None = None
@@ -98,7 +105,8 @@ class HeteroscedasticRegressor(BaseModel):
             x, y: (B, m), (B, d).
             target_root: symmetric root of Σ̃, (B, d, d).
             mode: 'loss' → dict of the loss and the squared error; 'predict' → [dict(mean=(B, d),
-                covariance=(B, d, d) or None)]; 'tensor' → (mean, Covariance or None).
+                covariance=(B, d, d) or None)], with degrees_of_freedom=(B,) of a Student-t;
+                'tensor' → (mean, Covariance or None).
             known: true moments, which only metrics read.
         """
         if mode == 'loss':
@@ -111,7 +119,8 @@ class HeteroscedasticRegressor(BaseModel):
     def predict(self, x: Tensor) -> dict[str, Tensor | None]:
         """The mean (B, d) and Σ (B, d, d) or None at x (B, m), in float64.
 
-        Both are finite, Σ is exactly symmetric and positive definite.
+        Both are finite, Σ is exactly symmetric and positive definite. Of a Student-t also its
+        degrees of freedom (B,).
         """
         with self._divergence_named(x):
             mean, covariance = self.distribution(x, torch.float64)
@@ -120,7 +129,10 @@ class HeteroscedasticRegressor(BaseModel):
                 matrix = to_float64(covariance.matrix, 'predicted covariance')
         if not torch.isfinite(mean).all():
             raise self.diverged('the predicted mean holds NaN or infinite values')
-        return {'mean': mean.double(), 'covariance': matrix}
+        predicted = {'mean': mean.double(), 'covariance': matrix}
+        if covariance is not None and covariance.degrees_of_freedom is not None:
+            predicted['degrees_of_freedom'] = covariance.degrees_of_freedom.double()
+        return predicted
 
     def distribution(
         self, x: Tensor, dtype: torch.dtype = torch.float32
@@ -188,6 +200,12 @@ class HeteroscedasticRegressor(BaseModel):
         parameterisation = None if covariance is None else MODELS.build(covariance)
         objective.check(parameterisation, self.out_dim)
         if parameterisation is not None:
+            needed = parameterisation.num_outputs(self.out_dim)
+            if needed > self.outputs:
+                raise ValueError(
+                    f'{type(parameterisation).__name__} needs {needed} outputs of a network with '
+                    f'{self.outputs}: build the model with covariance_outputs={needed}'
+                )
             parameterisation.prepare(self.out_dim)
         previous = getattr(self, 'covariance', None)
         if (
@@ -217,7 +235,7 @@ class HeteroscedasticRegressor(BaseModel):
             self.register_buffer('initial_weight', last.weight.detach().clone())
             self.register_buffer('initial_bias', last.bias.detach().clone())
         else:
-            self.register_buffer('initial_bias', torch.zeros(self.out_dim**2 + 2))
+            self.register_buffer('initial_bias', torch.zeros(self.outputs))
 
     @torch.no_grad()
     def _start_at_identity(

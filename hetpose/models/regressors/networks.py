@@ -32,9 +32,11 @@ class FreeVector(nn.Module):
 
 
 def build_networks(
-    network: dict[str, Any], in_dim: int, out_dim: int, seed: int
+    network: dict[str, Any], in_dim: int, out_dim: int, seed: int, covariance_outputs: int = 0
 ) -> tuple[nn.Module, nn.Module]:
     """The mean network (→ d) and the covariance network (→ d² + 2), without shared parameters.
+
+    The covariance network has more outputs where ``covariance_outputs`` asks for more.
 
     Their weights depend on the seed and the dimensions alone, so every method of a trial starts
     from the same ones. Width defaults to d² + 2.
@@ -46,5 +48,6 @@ def build_networks(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         mean = MODELS.build(dict(config, in_dim=in_dim, out_dim=out_dim))
-        covariance = MODELS.build(dict(config, in_dim=in_dim, out_dim=raw_dim))
+        outputs = max(raw_dim, covariance_outputs)
+        covariance = MODELS.build(dict(config, in_dim=in_dim, out_dim=outputs))
     return mean, covariance

@@ -28,7 +28,7 @@ def test_heldout_always_has_the_baseline_and_paper_only_what_was_asked():
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        ({'methods': ['gp']}, "unknown uci method 'gp'; known: anchored, beta_nll"),
+        ({'methods': ['gp']}, "unknown uci method 'gp'; known: anchored, anchored_student"),
         ({'datasets': ['wine']}, "unknown uci dataset 'wine'; known: abalone, air"),
         ({'methods': ['natural']}, "unknown uci method 'natural'"),
         ({'trials': 0}, '--trials must be at least 1'),

@@ -29,3 +29,19 @@ def test_scores_of_the_standard_normal() -> None:
 
 def test_a_mean_alone_has_an_error_alone() -> None:
     assert set(regression_scores(torch.ones(2, 1), torch.zeros(2, 1))) == {'mse'}
+
+
+def test_a_student_is_scored_by_its_own_likelihood_and_divergence() -> None:
+    """At infinite degrees of freedom the scores are the Gaussian's; heavy tails change two."""
+    target, mean, true_mean = torch.randn(3, 6, 3, dtype=torch.float64)
+    covariance, truth = random_covariance(2, 6, dim=3)
+    settings = dict(true_mean=true_mean, true_covariance=truth)
+    gaussian = regression_scores(target, mean, covariance, **settings)
+    endless = torch.full((6,), torch.inf, dtype=torch.float64)
+    same = regression_scores(target, mean, covariance, **settings, degrees_of_freedom=endless)
+    for name, value in gaussian.items():
+        torch.testing.assert_close(same[name], value, rtol=1e-6, atol=1e-6)
+    nu = torch.full((6,), 4.0, dtype=torch.float64)
+    heavy = regression_scores(target, mean, covariance, **settings, degrees_of_freedom=nu)
+    changed = {name for name in gaussian if not torch.equal(heavy[name], gaussian[name])}
+    assert changed == {'nll', 'kl'}

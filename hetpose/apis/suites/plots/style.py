@@ -33,6 +33,7 @@ LINES: dict[str, tuple[str, Any]] = {
     'nll_tic': (YELLOW, SOLID),
     'hybrid': (YELLOW, DASHED),
     'anchored': (GREEN, SOLID),
+    'anchored_student': (GREEN, DASHED),
     'natural': (PINK, DASHED),
 }
 LABELS = {
@@ -48,6 +49,7 @@ LABELS = {
     'nll_tic': 'NLL, TIC',
     'hybrid': 'Hybrid',
     'anchored': 'Anchored',
+    'anchored_student': 'Anchored, Student-t',
     'natural': 'Natural parameters',
 }
 METRIC_LABELS = {

@@ -1,0 +1,1 @@
+_base_ = ['../_base_/uci.py', '../_base_/methods/anchored_student.py']

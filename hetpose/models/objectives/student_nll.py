@@ -1,0 +1,58 @@
+"""Student-t negative log-likelihood."""
+
+from __future__ import annotations
+
+import torch
+from mmpose.registry import MODELS
+from torch import Tensor
+
+from hetpose.models.covariance.base import CovarianceParameterisation
+from hetpose.models.objectives.base import Objective
+from hetpose.ops.covariance import Covariance
+from hetpose.ops.gaussian import kl_divergence
+from hetpose.ops.student import negative_log_likelihood
+
+
+@MODELS.register_module()
+class StudentNLLObjective(Objective):
+    """−log t_ν(r; S) + prior · KL(N(0, S0) ‖ N(0, S)), S0 the anchor of the scale, if it has one.
+
+    A residual far away costs its logarithm, not its square, so that few gross errors do not decide
+    the scale of the many small ones. Missing targets are marginalised.
+
+    Args:
+        prior: what the anchor counts, in samples for each training sample; above 0 the covariance
+            needs an anchor.
+    """
+
+    heavy_tailed = True
+
+    def __init__(self, prior: float = 0.0) -> None:
+        super().__init__()
+        if not prior >= 0:
+            raise ValueError(f'prior must not be negative, got {prior}')
+        self.prior = prior
+
+    def check(
+        self, parameterisation: CovarianceParameterisation | None, dim: int | None = None
+    ) -> None:
+        super().check(parameterisation, dim)
+        if self.prior and not getattr(parameterisation, 'anchored', False):
+            raise ValueError(f'{type(self).__name__} with a prior needs a scale with an anchor')
+
+    def per_sample(
+        self,
+        residual: Tensor,
+        covariance: Covariance | None,
+        target_root: Tensor | None,
+        mask: Tensor | None,
+    ) -> Tensor:
+        assert covariance is not None
+        assert covariance.degrees_of_freedom is not None
+        scale, nu = covariance.scale, covariance.degrees_of_freedom
+        loss = negative_log_likelihood(residual, None, nu, mask, scale_tril=scale.scale_tril)
+        if not self.prior:
+            return loss
+        assert scale.anchor is not None
+        zero, anchor = torch.zeros_like(residual), scale.anchor.to(residual)
+        return loss + self.prior * kl_divergence(zero, anchor, zero, scale.matrix, mask=mask)
