@@ -56,10 +56,10 @@ class HetPoseVisualizer(PoseLocalVisualizer):
         self.legend = legend
         self.line_scale = line_scale
 
-    def joint_names(self, count: int) -> list[str]:
+    def joint_names(self, joints: Sequence[int]) -> list[str]:
         """The names in the data set's meta information, else the joints' numbers."""
         names = self.dataset_meta.get('keypoint_id2name') or {}
-        return [str(names.get(k, k)) for k in range(count)]
+        return [str(names.get(k, k)) for k in joints]
 
     def _draw_instances_kpts(
         self,
@@ -73,9 +73,13 @@ class HetPoseVisualizer(PoseLocalVisualizer):
         image = np.ascontiguousarray(image).copy()
         if 'keypoints' in instances:
             keypoints = np.asarray(instances.get('transformed_keypoints', instances.keypoints))
-            sides = joint_sides(self.joint_names(keypoints.shape[1]))
+            joints = _joint_indices(instances, keypoints.shape[1])
+            sides = joint_sides(self.joint_names(joints))
             covariances = _joint_covariances(instances)
-            links = self.skeleton or ()
+            place = {joint: k for k, joint in enumerate(joints)}
+            links = [
+                (place[a], place[b]) for a, b in self.skeleton or () if {a, b} <= place.keys()
+            ]
             visible = np.asarray(instances.get('keypoints_visible', np.ones(keypoints.shape[:2])))
             # mmpose also packs (N, K, 2): visibility and weight.
             visible = visible[..., 0] if visible.ndim == 3 else visible
@@ -135,11 +139,12 @@ class HetPoseVisualizer(PoseLocalVisualizer):
         if not count or 'covariances' not in instances:
             joints = len(self.dataset_meta.get('keypoint_id2name') or {}) or 1
             return correlation_panel(
-                np.zeros((2 * joints, 2 * joints)), self.joint_names(joints), height
+                np.zeros((2 * joints, 2 * joints)), self.joint_names(range(joints)), height
             )
         covariance = np.asarray(instances.covariances)[0]
         title = 'joint correlation' + (f', person 1 of {count}' if count > 1 else '')
-        return correlation_panel(covariance, self.joint_names(len(covariance) // 2), height, title)
+        names = self.joint_names(_joint_indices(instances, len(covariance) // 2))
+        return correlation_panel(covariance, names, height, title)
 
     @master_only
     def add_datasample(
@@ -207,6 +212,13 @@ class HetPoseVisualizer(PoseLocalVisualizer):
 
 def _pad_below(picture: np.ndarray, height: int) -> np.ndarray:
     return np.pad(picture, ((0, height - picture.shape[0]), (0, 0), (0, 0)), constant_values=255)
+
+
+def _joint_indices(instances: InstanceData, count: int) -> list[int]:
+    """The data set's number of each drawn joint (K,): a model may predict some of them only."""
+    if 'keypoint_indices' in instances and len(instances.keypoint_indices):
+        return [int(k) for k in np.asarray(instances.keypoint_indices)[0]]
+    return list(range(count))
 
 
 def _joint_covariances(instances: InstanceData) -> np.ndarray | None:

@@ -2,12 +2,12 @@
 
 import pytest
 import torch
+from helpers_pose import BACKBONE, CODEC, head_config
 from mmengine.config import Config
 from mmpose.registry import MODELS
 
 from hetpose.engine.pose_setup import check_pose_config, check_pose_model
 from hetpose.errors import UserError
-from tests.helpers_pose import BACKBONE, CODEC, head_config
 
 JOINTS = {k: dict(name=str(k), id=k, color=[0, 0, 0], type='', swap='') for k in range(4)}
 META = dict(

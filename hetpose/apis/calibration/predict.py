@@ -97,13 +97,14 @@ def predict_split(
         raise UserError(f'unknown split {split!r}; known: {", ".join(SPLITS)}')
     loader = evaluation_loader(config, split)
     rows: list[Any] = []
-    pose, count = False, 0
+    pose, count, joints = False, 0, None
     for batch in tqdm(loader, desc=f'predicting {split}', disable=not progress):
         with torch.no_grad():
             outputs = model.test_step(batch)  # type: ignore[operator]
         for output in outputs:
             sample = output.to_dict() if hasattr(output, 'to_dict') else output
             pose = 'pred_instances' in sample
+            joints = sample['pred_instances'].get('keypoint_indices') if pose else None
             rows.append(read_gaussians(sample, batch))
             count += len(rows[-1].mean)
         if limit is not None and count >= limit:
@@ -114,11 +115,11 @@ def predict_split(
         torch.cat([row[i] for row in rows])[:limit] for i in range(4)
     )
     data = gaussian_arrays(mean, covariance, target, mask, block=2 if pose else 1)
-    parts = mean.shape[1] // data.block
+    parts = range(mean.shape[1] // data.block) if joints is None else joints[0].tolist()
     known = getattr(loader.dataset, 'metainfo', {}).get('keypoint_id2name', {})
     return Predictions(
         data,
-        tuple(str(known.get(k, k)) for k in range(parts)),
+        tuple(str(known.get(k, k)) for k in parts),
         'pixels' if pose else '',
         Path(config.filename).stem if config.filename else None,
         weights_fingerprint(model),

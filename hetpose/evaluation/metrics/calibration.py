@@ -14,6 +14,7 @@ from torch import Tensor
 from hetpose.errors import UserError
 from hetpose.evaluation.functional.calibration import split_blocks
 from hetpose.evaluation.functional.scores import calibration_scores
+from hetpose.evaluation.selection import predicted_joints
 from hetpose.ops.spd import to_float64
 
 
@@ -54,6 +55,8 @@ def _read_pose(sample: Mapping[str, Any]) -> Gaussians:
     visible = _tensor(truth['keypoints_visible'])
     visible = visible.reshape(*visible.shape[:2], -1)[..., 0] > 0
     mean = _tensor(predicted['keypoints']).double()[..., :2]
+    joints = torch.as_tensor(predicted_joints(predicted, keypoints.shape[1]))
+    keypoints, visible = keypoints[:, joints], visible[:, joints]
     return Gaussians(
         mean.flatten(1),
         to_float64(_tensor(predicted['covariances'])),
@@ -84,11 +87,14 @@ class CalibrationMetric(BaseMetric):
         super().__init__(**kwargs)
         self.block = block
         self.per_part = per_part
+        self.joints: Any = None  # numbers (1, K') of the predicted joints, where not all are
 
     def process(self, data_batch: Any, data_samples: Sequence[dict]) -> None:
         """Keep the Gaussians of every sample."""
         for sample in data_samples:
             block = self.block or (2 if 'pred_instances' in sample else 1)
+            if 'pred_instances' in sample and block == 2:
+                self.joints = sample['pred_instances'].get('keypoint_indices')
             self.results.append((read_gaussians(sample, data_batch), block))
 
     def compute_metrics(self, results: list[tuple[Gaussians, int]]) -> dict[str, float]:
@@ -114,4 +120,5 @@ class CalibrationMetric(BaseMetric):
         return metrics
 
     def _name(self, k: int) -> str:
+        k = k if self.joints is None else int(self.joints[0][k])
         return str((self.dataset_meta or {}).get('keypoint_id2name', {}).get(k, k))

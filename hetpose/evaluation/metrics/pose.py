@@ -20,6 +20,7 @@ from hetpose.evaluation.functional.pose import (
     joint_tac,
     pose_metrics,
 )
+from hetpose.evaluation.selection import predicted_joints
 from hetpose.ops.spd import to_float64
 
 UNITLESS = ('coverage', 'kl')  # the same in heatmap units and in pixels
@@ -69,6 +70,7 @@ class HeteroscedasticPoseMetric(BaseMetric):
         self.head_joints = head_joints
         self.per_joint = per_joint
         self.homoscedastic = homoscedastic
+        self.joints: np.ndarray | None = None  # those that the model predicts, after a sample
 
     def process(self, data_batch: Any, data_samples: Sequence[dict]) -> None:
         """Keep residual, covariance and sizes of each sample, in image pixels."""
@@ -81,6 +83,9 @@ class HeteroscedasticPoseMetric(BaseMetric):
             keypoints = np.asarray(truth['keypoints'], dtype=np.float64)[0, :, :2]
             visible = np.asarray(truth['keypoints_visible'])
             present = visible.reshape(visible.shape[:2] + (-1,))[0, :, 0] > 0
+            head = self._head_size(truth, keypoints, present)
+            self.joints = predicted_joints(predicted, len(keypoints))
+            keypoints, present = keypoints[self.joints], present[self.joints]
             residual = keypoints - np.asarray(predicted['keypoints'], dtype=np.float64)[0, :, :2]
             x1, y1, x2, y2 = np.asarray(truth['bboxes'], dtype=np.float64).reshape(-1, 4)[0]
             result = dict(
@@ -88,11 +93,13 @@ class HeteroscedasticPoseMetric(BaseMetric):
                 covariance=to_float64(torch.as_tensor(predicted['covariances'])[0]).numpy(),
                 mask=np.repeat(present, 2),
                 box=max(x2 - x1, y2 - y1),
-                head=self._head_size(truth, keypoints, present),
+                head=head,
                 scale=self.cells / np.asarray(sample['input_scale'], dtype=np.float64),
             )
             if 'true_factor' in truth:
-                result['true_factor'] = np.asarray(truth['true_factor'], dtype=np.float32)[0]
+                factor = np.asarray(truth['true_factor'], dtype=np.float32)[0]
+                rows = (2 * self.joints[:, None] + np.arange(2)).reshape(-1)
+                result['true_factor'] = factor[rows]
             self.results.append(result)
 
     def _head_size(self, truth: dict, keypoints: np.ndarray, present: np.ndarray) -> float:
@@ -144,7 +151,8 @@ class HeteroscedasticPoseMetric(BaseMetric):
 
     def _tac_names(self, errors: PoseErrors) -> list[str]:
         names = (self.dataset_meta or {}).get('keypoint_id2name', {})
-        return [f'tac_{names.get(k, k)}' for k in range(errors.residual.shape[-1] // 2)]
+        joints = range(errors.residual.shape[-1] // 2) if self.joints is None else self.joints
+        return [f'tac_{names.get(int(k), k)}' for k in joints]
 
 
 def _stack(results: list[dict], key: str) -> Tensor:

@@ -89,7 +89,8 @@ def add_covariances(
 
     Fields of each: keypoint_covariances (1, K, 2, 2), covariances (1, 2K, 2K) of the joints of
     ``keypoint_indices``, and by the name ``probability`` that of a joint lying within
-    ``score_radius`` of the longer side of its box, (1, K), float32.
+    ``score_radius`` of the longer side of its box, (1, K), float32. Where joints are chosen,
+    keypoint_indices (1, K) tells which, because the estimator selects in it as in keypoints.
     """
     blocks = joint_blocks(covariance)
     radius = score_radius * covariance.new_tensor([_longer_side(sample) for sample in samples])
@@ -99,6 +100,8 @@ def add_covariances(
         instance.keypoint_covariances = blocks[i : i + 1]
         instance.set_field(probabilities[i : i + 1], probability)
         instance.covariances = full[i : i + 1]
+        if keypoint_indices is not None:
+            instance.keypoint_indices = np.arange(blocks.shape[1])[None]
 
 
 def selected(covariance: Tensor, keypoint_indices: Sequence[int] | None) -> Tensor:
