@@ -1,10 +1,12 @@
-"""Predict poses with their covariances on an image, a folder, a glob or a video.
+"""Predict poses with their covariances on an image, a folder, a glob, a video or a camera.
 
 python tools/infer.py photo.jpg --config CONFIG --checkpoint FILE.pth --vis-out-dir out
 python tools/infer.py 'photos/*.jpg' --config CONFIG --checkpoint FILE.pth --bboxes boxes.json \\
     --pred-out-dir out --full-covariance npz --batch-size 16
 python tools/infer.py photo.jpg --config CONFIG --checkpoint FILE.pth --vis-out-dir out \\
     --given "left_wrist=120,80; neck=100,30"
+python tools/infer.py film.mp4 --config CONFIG --checkpoint FILE.pth --vis-out-dir out --smooth
+python tools/infer.py webcam --config CONFIG --checkpoint FILE.pth --show --smooth
 
 One JSON file for every image: a list of people with keypoints, keypoint_scores, bbox and
 bbox_score as mmpose writes them, and covariance, a 2×2 matrix for every joint. A video has one
@@ -24,7 +26,9 @@ def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument('input', help='image, folder of images, glob (in quotes) or video')
+    parser.add_argument(
+        'input', help='image, folder of images, glob (in quotes), video, webcam or webcam:N'
+    )
     parser.add_argument('--config', required=True, help='config of the model')
     parser.add_argument('--checkpoint', required=True, help='its weights')
     parser.add_argument('--vis-out-dir', default='', metavar='DIR', help='write pictures here')
@@ -41,6 +45,24 @@ def parse_args() -> argparse.Namespace:
     boxes.add_argument('--det-cat-ids', type=int, nargs='+', default=[0], help='default: 0')
     boxes.add_argument('--bbox-thr', type=float, default=0.3, help='default: 0.3')
     boxes.add_argument('--nms-thr', type=float, default=0.3, help='default: 0.3')
+    boxes.add_argument(
+        '--num-instances',
+        type=int,
+        default=-1,
+        metavar='N',
+        help='at most N people in an image, those with the best boxes (default: all)',
+    )
+    parser.add_argument(
+        '--smooth',
+        action='store_true',
+        help='follow the people of a video and smooth their joints by a Kalman filter whose '
+        "measurement noise is each frame's covariance; backward too, but for a camera",
+    )
+    parser.add_argument(
+        '--show-progress',
+        action='store_true',
+        help='show progress also where it is not a terminal',
+    )
     parser.add_argument('--batch-size', type=int, default=1, help='crops at once (default: 1)')
     parser.add_argument('--device', help='cpu, cuda or cuda:N (default: a GPU if there is one)')
     parser.add_argument(
@@ -115,13 +137,26 @@ def main(args: argparse.Namespace) -> int:
         pred_out_dir=args.pred_out_dir,
         full_covariance=args.full_covariance,
         given=parse_given(args.given) if args.given else None,
+        smooth=args.smooth,
+        num_instances=args.num_instances,
+        show_progress=args.show_progress or sys.stderr.isatty(),
         on_bad_input=report,
     )
     images = people = 0
-    for result in tqdm(results, unit=' images', disable=not sys.stderr.isatty()):
-        images += 1
-        people += len(result['predictions'][0])
+    try:
+        for result in results:
+            images += 1
+            people += len(result['predictions'][0])
+            if not result['predictions'][0]:
+                tqdm.write(f'{result["input"]}: no person found', file=sys.stderr)
+    except KeyboardInterrupt:
+        if not args.input.startswith('webcam'):  # which has no other end
+            raise
+        results.close()
     print(f'{people} people in {images} images; {len(bad)} inputs could not be predicted')
+    for what, folder in (('pictures', args.vis_out_dir), ('predictions', args.pred_out_dir)):
+        if folder and images:
+            print(f'{what}: {folder}')
     return 1 if bad else 0
 
 

@@ -21,7 +21,7 @@ from hetpose.visualization.geometry import coverage_radius, joint_blocks
 
 DESCRIPTION = 'RMSE of occluded joints in films: Kalman with Σ, with a constant Σ, One-Euro, raw'
 HIDDEN = 0.3  # occlusion from which a joint counts as occluded
-ACCELERATIONS = (1.0, 2.0, 4.0)
+ACCELERATIONS, PERSISTENCES = (0.5, 1.0, 2.0), (0.0, 0.1, 0.2)
 CUTOFFS, SLOPES = (0.3, 1.0, 3.0), (0.0, 0.01, 0.1)
 COVERAGE = 0.9
 TUNING, JUDGED = 1, 2  # seeds
@@ -31,7 +31,7 @@ Places = np.ndarray  # (T, K, 2)
 
 @dataclass(frozen=True)
 class Film:
-    """One sequence with what is measured, (T, K, 2), how surely, (T, 2K, 2K), and what hides it."""
+    """A sequence: what is measured (T, K, 2), how surely (T, 2K, 2K), and what is hidden."""
 
     truth: SyntheticPoseSequence
     labels: np.ndarray
@@ -71,9 +71,11 @@ def one_euro(labels: Places, fps: float, cutoff: float, slope: float) -> Places:
     return np.stack(found)
 
 
-def kalman(film: Film, covariances: np.ndarray, acceleration: float) -> tuple[Track, Places]:
+def kalman(
+    film: Film, covariances: np.ndarray, acceleration: float, persistence: float
+) -> tuple[Track, Places]:
     """A track of the film with these covariances (T, 2K, 2K), and what its filter said."""
-    settings = MotionSettings(acceleration)
+    settings = MotionSettings(acceleration, persistence=persistence)
     track = Track(settings, limb_correlation(K, LIMBS, settings.coupling))
     forward = []
     measured = zip(film.truth.times, film.labels, covariances, film.sizes, strict=True)
@@ -106,7 +108,7 @@ def coverage(film: Film, smoothed: Sequence[tuple[np.ndarray, np.ndarray]]) -> n
 
 def judge(persistence: float, count: int, frames: int) -> list[Row]:
     """A row for every method, on films whose errors persist so much from frame to frame."""
-    tuning = films(TUNING, max(count // 3, 1), frames, persistence)
+    tuning = films(TUNING, max(count // 4, 1), frames, persistence)
     judged = films(JUDGED, count, frames, persistence)
     average = np.mean([f.covariances.mean(0) / f.truth.height**2 for f in tuning], axis=0)
 
@@ -124,9 +126,9 @@ def judge(persistence: float, count: int, frames: int) -> list[Row]:
     }
     inside = []
     for name, noise in (('constant Σ', constant), ('Σ of the frame', lambda f: f.covariances)):
-        accelerations = [(value,) for value in ACCELERATIONS]
-        (best,) = choose(accelerations, tuning, lambda f, a, n=noise: kalman(f, n(f), a)[1])
-        tracks = [(film, *kalman(film, noise(film), best)) for film in judged]
+        motions = [(a, p) for a in ACCELERATIONS for p in PERSISTENCES]
+        best = choose(motions, tuning, lambda f, *s, n=noise: kalman(f, n(f), *s)[1])
+        tracks = [(film, *kalman(film, noise(film), *best)) for film in judged]
         found[f'filter, {name}'] = [(film, forward) for film, _, forward in tracks]
         backward = [(film, track.smoothed()) for film, track, _ in tracks]
         found[f'smoother, {name}'] = [(f, np.stack([p for p, _ in b])) for f, b in backward]
@@ -134,9 +136,7 @@ def judge(persistence: float, count: int, frames: int) -> list[Row]:
     return _rows(found, float(np.mean(inside)), f'errors correlated by {persistence:g}')
 
 
-def _rows(
-    found: dict[str, list[tuple[Film, Places]]], covered: float, title: str
-) -> list[Row]:
+def _rows(found: dict[str, list[tuple[Film, Places]]], covered: float, title: str) -> list[Row]:
     errors = {name: rmse(places, hidden=True) for name, places in found.items()}
     rows = []
     for name, places in found.items():

@@ -1,9 +1,10 @@
 """Kalman filter and Rauch-Tung-Striebel smoother for places that move.
 
 The state x holds d places, their d velocities and, where errors persist, d errors. A measurement
-is the places with a full covariance of their errors, another one at every time: where it is large, the state follows the
-motion so far and the measurements that it is correlated with. Everything is computed in float64,
-and every covariance is formed as a sum of M P Mᵀ, so that rounding cannot make it indefinite.
+is the places with a full covariance of their errors, another one at every time: where it is large,
+the state follows the motion so far and the measurements that it is correlated with. Everything is
+computed in float64, and every covariance is formed as a sum of M P Mᵀ, so that rounding cannot
+make it indefinite.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def update(
     mask: Tensor | None = None,
     observation: Tensor | None = None,
 ) -> tuple[Gaussian, Tensor]:
-    """The state given a measurement y = H x + e, e ~ N(0, R), and the measurement's log-likelihood.
+    """The state given a measurement y = H x + e, e ~ N(0, R), and log p(y).
 
     What is missing has no influence: it has the same result as a measurement of the rest alone.
 

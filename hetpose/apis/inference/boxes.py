@@ -36,14 +36,19 @@ class BoxSource:
             every image, or frame, in order. A dict of such lists: by file name or path; for a
             video by the frame's number.
         detector: Finds boxes in an image.
+        limit: At most so many boxes in an image, those with the best scores; below 0: all.
     """
 
-    def __init__(self, boxes: Any = None, detector: Detector | None = None) -> None:
+    def __init__(
+        self, boxes: Any = None, detector: Detector | None = None, limit: int = -1
+    ) -> None:
         if boxes is not None and detector is not None:
             raise UserError('give boxes or a detector, not both')
         if not (boxes is None or isinstance(boxes, Mapping | list | tuple | np.ndarray)):
             raise UserError(f'boxes must be a list or a dict of lists, got {boxes!r}')
-        self.detector = detector
+        if limit == 0:
+            raise UserError('num_instances must be at least 1, or -1 for all')
+        self.detector, self.limit = detector, limit
         self.table: Any = boxes
         self.every = _depth(boxes) == 2 if isinstance(boxes, Sequence | np.ndarray) else False
 
@@ -55,9 +60,16 @@ class BoxSource:
 
     def find(self, picture: Picture) -> Boxes:
         """The boxes (N, 5) of an image; a ValueError gives the reason why they are refused."""
+        boxes = self._all(picture)
+        if 0 < self.limit < len(boxes):
+            best = np.argsort(-boxes[:, 4], kind='stable')[: self.limit]
+            return boxes[np.sort(best)]
+        return boxes
+
+    def _all(self, picture: Picture) -> Boxes:
         height, width = picture.image.shape[:2]
         if self.detector is not None:
-            return _five_columns(self.detector(picture.image))
+            return _in_the_image(_five_columns(self.detector(picture.image)), width, height)
         if self.table is None:
             return np.array([[0, 0, width, height, 1]], dtype=np.float32)
         boxes = _five_columns(self._entry(picture))
@@ -110,6 +122,14 @@ def _check(number: int, box: np.ndarray, width: int, height: int) -> None:
         raise ValueError(f'{text} has no area; a box is x1, y1, x2, y2 with x1 < x2, y1 < y2')
     if x1 >= width or y1 >= height or x2 <= 0 or y2 <= 0:
         raise ValueError(f'{text} lies outside the image of {width} × {height} pixels')
+
+
+def _in_the_image(boxes: Boxes, width: int, height: int) -> Boxes:
+    """A detector's boxes without those that have no area or no pixel of the image."""
+    if not np.isfinite(boxes).all():
+        raise ValueError('the detector gives boxes that are not finite')
+    x1, y1, x2, y2 = boxes[:, :4].T
+    return boxes[(x1 < x2) & (y1 < y2) & (x1 < width) & (y1 < height) & (x2 > 0) & (y2 > 0)]
 
 
 def mmdet_detector(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,23 @@ import numpy as np
 from mmengine.config import Config
 from mmengine.structures import InstanceData
 from mmpose.structures import PoseDataSample
+from tqdm import tqdm
 
 from hetpose.apis.calibration.recalibration import Recalibration
 from hetpose.apis.inference.boxes import BoxSource, Detector, mmdet_detector
 from hetpose.apis.inference.conditioning import Given, check_given
-from hetpose.apis.inference.inputs import BadInput, Images, Picture, Video, open_inputs
+from hetpose.apis.inference.film import smooth_file, smooth_live
+from hetpose.apis.inference.inputs import BadInput, Images, Picture, Source, Webcam, open_inputs
 from hetpose.apis.inference.network import Predictor, Report
 from hetpose.apis.inference.outputs import Outputs, open_outputs
+from hetpose.apis.inference.smoothing import Crowd, MotionSettings
 from hetpose.apis.loading import PoseModel, load_pose_model
 from hetpose.errors import UserError, unknown_name
 from hetpose.visualization import HetPoseVisualizer
 from hetpose.visualization.panels import PANELS
 
 WHOLE_IMAGE = ('whole_image', 'whole-image')
+_ROUNDING = 1e-6  # of float32, in which a foreign head may form its covariance
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Drawing:
 
 
 class HetPoseInferencer:
-    """Poses, covariances and pictures from images, folders, globs, arrays and videos.
+    """Poses, covariances and pictures from images, folders, globs, arrays, videos and cameras.
 
     Args:
         pose2d: Config file, mmengine Config, or a model from ``load_pose_model``.
@@ -97,6 +101,9 @@ class HetPoseInferencer:
         bboxes: Any = None,
         batch_size: int = 1,
         *,
+        smooth: bool | MotionSettings = False,
+        num_instances: int = -1,
+        show_progress: bool = False,
         return_vis: bool = False,
         show: bool = False,
         wait_time: float = 0,
@@ -119,9 +126,15 @@ class HetPoseInferencer:
         (RGB) if ``return_vis``; and ``input``, the image's name.
 
         Args:
-            inputs: Path of an image, a folder or a video; a glob; an array (BGR uint8); a list.
+            inputs: Path of an image, a folder or a video; a glob; an array (BGR uint8); a list;
+                'webcam' or 'webcam:1' for a camera.
             bboxes: See ``BoxSource``: boxes of every image, or for each, or by name.
-            batch_size: Crops that go through the network at once.
+            batch_size: Crops that go through the network at once; a camera's go one by one.
+            smooth: For a video or a camera: people are followed, and a Kalman filter whose
+                measurement noise is the covariance of the frame places their joints; for a file
+                backward too. MotionSettings say how people move.
+            num_instances: At most so many people in an image, those with the best boxes; -1: all.
+            show_progress: Show how many of the images are done.
             kpt_thr: Joints with a lower score are not drawn. 0, unlike mmpose's 0.3: the ellipse
                 already shows that a joint is uncertain.
             coverage: Probability that an ellipse holds its joint.
@@ -139,8 +152,10 @@ class HetPoseInferencer:
             vis_out_dir = vis_out_dir or Path(out_dir) / 'visualizations'
             pred_out_dir = pred_out_dir or Path(out_dir) / 'predictions'
         source = open_inputs(inputs)
-        boxes = BoxSource(bboxes, None if bboxes is not None else self.detector)
+        boxes = BoxSource(bboxes, None if bboxes is not None else self.detector, num_instances)
         self._check(source, boxes, batch_size, coverage, panels, given)
+        if smooth and isinstance(source, Images):
+            raise UserError('smooth joins the frames of a video or a camera; these are images')
         outputs = open_outputs(
             source,
             pred_out_dir=pred_out_dir,
@@ -154,12 +169,37 @@ class HetPoseInferencer:
         )
         report = on_bad_input or _raise
         heatmaps = wanted and 'heatmaps' in panels
-        found = self.predictor.predict(source, boxes, batch_size, report, heatmaps)
-        return self._deliver(found, outputs, drawing, given, return_datasamples, report)
+        batch_size = 1 if isinstance(source, Webcam) else batch_size
+        shown = _with_progress(source) if show_progress else source
+        found = self.predictor.predict(shown, boxes, batch_size, report, heatmaps)
+        if smooth:
+            settings = smooth if isinstance(smooth, MotionSettings) else MotionSettings()
+            found = self._smooth(found, source, settings, wanted)
+        live = isinstance(source, Webcam)
+        return self._deliver(found, outputs, drawing, given, return_datasamples, report, live)
+
+    def _smooth(
+        self,
+        found: Iterator[tuple[Picture, PoseDataSample]],
+        source: Source,
+        settings: MotionSettings,
+        drawn: bool,
+    ) -> Iterator[tuple[Picture, PoseDataSample]]:
+        crowd = Crowd(len(self.joint_names), self._links(), settings)
+        if isinstance(source, Webcam):
+            return smooth_live(found, crowd, self.predictor.replace)
+        return smooth_file(found, crowd, self.predictor.replace, source if drawn else None)
+
+    def _links(self) -> list[tuple[int, int]]:
+        """The bones between predicted joints."""
+        names = self.model.meta['keypoint_id2name']
+        place = {name: k for k, name in enumerate(self.joint_names)}
+        bones = ((names[a], names[b]) for a, b in self.model.meta.get('skeleton_links', ()))
+        return [(place[a], place[b]) for a, b in bones if a in place and b in place]
 
     def _check(
         self,
-        source: Images | Video,
+        source: Source,
         boxes: BoxSource,
         batch_size: int,
         coverage: float,
@@ -174,9 +214,9 @@ class HetPoseInferencer:
             raise unknown_name('panel', panel, PANELS)
         if given is not None:
             check_given(given, self.joint_names)
-            if isinstance(source, Video) or len(source) != 1:
+            if not isinstance(source, Images) or len(source) != 1:
                 raise UserError('given joints belong to one image; there are several inputs')
-        if not isinstance(source, Video):  # whose own count of frames is an estimate
+        if isinstance(source, Images):  # a video's own count of frames is an estimate
             boxes.check_length(len(source))
 
     def _deliver(
@@ -187,6 +227,7 @@ class HetPoseInferencer:
         given: Given | None,
         return_datasamples: bool,
         report: Report,
+        live: bool = False,
     ) -> Iterator[dict[str, Any]]:
         """Condition, draw, write and hand over every prediction."""
         try:
@@ -194,7 +235,7 @@ class HetPoseInferencer:
                 try:
                     if given is not None:
                         self.predictor.condition(sample, given)
-                    _refuse_not_finite(sample.pred_instances)
+                    _check_gaussians(sample.pred_instances)
                 except ValueError as error:
                     report(BadInput(picture.name, str(error)))
                     continue
@@ -209,8 +250,11 @@ class HetPoseInferencer:
         except UserError:
             outputs.close()  # the frames before a bad one are kept
             raise
-        except BaseException:
-            outputs.abandon()
+        except BaseException as error:
+            if live and isinstance(error, KeyboardInterrupt | GeneratorExit):
+                outputs.close()  # a camera has no other end
+            else:
+                outputs.abandon()
             raise
         outputs.close()
 
@@ -236,7 +280,24 @@ def _raise(bad: BadInput) -> None:
     raise UserError(str(bad))
 
 
-def _refuse_not_finite(instances: InstanceData) -> None:
+def _check_gaussians(instances: InstanceData) -> None:
+    """Refuse numbers that are not finite, and covariances that are not positive semidefinite.
+
+    A joint that was given has no variance, so that zero is allowed.
+    """
     for name in ('keypoints', 'covariances'):
         if not np.isfinite(instances[name]).all():
             raise ValueError(f'the model predicts {name} that are not finite')
+    if len(instances.covariances):
+        values = np.linalg.eigvalsh(np.asarray(instances.covariances, dtype=np.float64))
+        if (values[:, 0] < -_ROUNDING * values[:, -1]).any():
+            raise ValueError(
+                'the model predicts a covariance with a negative eigenvalue '
+                f'({values[:, 0].min():.3g}); raise its variance floor'
+            )
+
+
+def _with_progress(source: Source) -> Iterable[Picture | BadInput]:
+    total = None if isinstance(source, Webcam) else len(source)
+    unit = ' images' if isinstance(source, Images) else ' frames'
+    return tqdm(source, total=total, unit=unit, leave=False)

@@ -1,9 +1,11 @@
-"""What an inferencer reads: an image, a folder, a glob, an array, a list of these, or a video."""
+"""What an inferencer reads: images in all forms, a video file, or a camera."""
 
 from __future__ import annotations
 
 import glob
 import mimetypes
+import re
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,12 +23,16 @@ IMAGE_SUFFIXES = {'.jpg', '.jpeg', '.png', '.bmp', '.webp', '.tif', '.tiff', '.p
 
 @dataclass(frozen=True)
 class Picture:
-    """One image: its place among the inputs, its name, where outputs go, BGR uint8 (H, W, 3)."""
+    """One image: its place among the inputs, its name, where outputs go, BGR uint8 (H, W, 3).
+
+    A frame also has its time, in seconds from the first.
+    """
 
     index: int
     name: str
     output: Path
     image: np.ndarray
+    time: float | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,8 @@ class Video:
                 read, image = capture.read()
                 if not read:
                     break
-                yield Picture(index, f'{self.path} frame {index}', Path(self.path.stem), image)
+                name, output = f'{self.path} frame {index}', Path(self.path.stem)
+                yield Picture(index, name, output, image, index / self.fps)
                 index += 1
         finally:
             capture.release()
@@ -92,7 +99,49 @@ class Video:
             yield BadInput(str(self.path), f'ended after {index} of {self.count} frames')
 
 
-def open_inputs(inputs: Any) -> Images | Video:
+class Webcam:
+    """The frames of a camera, until it is unplugged or nobody asks for more."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.path = number, Path(f'webcam{number}')
+        capture = self._open()
+        self.fps = capture.get(cv2.CAP_PROP_FPS) or 25.0
+        capture.release()
+
+    def _open(self) -> cv2.VideoCapture:
+        level = cv2.setLogLevel(0)  # silent: one line is enough
+        try:
+            capture = cv2.VideoCapture(self.number)
+        finally:
+            cv2.setLogLevel(level)
+        if not capture.isOpened():
+            raise UserError(
+                f'no camera {self.number} was found; webcam:N takes camera N (cameras are counted '
+                'from 0), or give the path of a video'
+            )
+        return capture
+
+    def __iter__(self) -> Iterator[Picture | BadInput]:
+        """Every frame, at the time when it was read."""
+        capture, index, start = self._open(), 0, time.monotonic()
+        try:
+            while True:
+                read, image = capture.read()
+                if not read:
+                    break
+                name, now = f'camera {self.number} frame {index}', time.monotonic() - start
+                yield Picture(index, name, self.path, image, now)
+                index += 1
+        finally:
+            capture.release()
+        yield BadInput(f'camera {self.number}', f'gave no more images after {index}')
+
+
+Source = Images | Video | Webcam
+_WEBCAM = re.compile(r'webcam(?::(\d+))?')
+
+
+def open_inputs(inputs: Any) -> Source:
     """Find out what ``inputs`` is; a UserError if there is nothing to read."""
     if isinstance(inputs, np.ndarray):
         return Images([inputs])
@@ -110,15 +159,22 @@ def open_inputs(inputs: Any) -> Images | Video:
             raise UserError(f'no images in folder {path} (known: {", ".join(_suffixes())})')
         return Images(found)
     if not path.exists():
-        # Path.glob refuses absolute patterns.
-        matches = [Path(match) for match in glob.glob(str(inputs), recursive=True)]  # noqa: PTH207
-        found = sorted(match for match in matches if match.is_file())
-        if not found:
-            raise UserError(f'input not found: {inputs}')
-        return Images(found)
+        return _camera_or_glob(str(inputs))
     if (mimetypes.guess_type(path.name)[0] or '').startswith('video/'):
         return Video(path)
     return Images([path])
+
+
+def _camera_or_glob(inputs: str) -> Images | Webcam:
+    camera = _WEBCAM.fullmatch(inputs)
+    if camera:
+        return Webcam(int(camera[1] or 0))
+    # Path.glob refuses absolute patterns.
+    matches = [Path(match) for match in glob.glob(inputs, recursive=True)]  # noqa: PTH207
+    found = sorted(match for match in matches if match.is_file())
+    if not found:
+        raise UserError(f'input not found: {inputs}')
+    return Images(found)
 
 
 def _suffixes() -> list[str]:
@@ -152,7 +208,8 @@ def _output_names(items: Sequence[str | Path | np.ndarray]) -> list[Path]:
     """Where each item's outputs go, with its suffix: its file name, or more where that repeats.
 
     Files whose stems repeat would overwrite each other's predictions. They keep their folders
-    below the one that they share, and x.jpg beside x.png becomes x.jpg.jpg and x.png.png.
+    below the one that they share, x.jpg beside x.png becomes x.jpg.jpg and x.png.png, and a file
+    that is given again becomes x-2.jpg.
     """
     paths = [
         Path(f'{index:06d}.png') if isinstance(item, np.ndarray) else Path(item)
@@ -164,11 +221,29 @@ def _output_names(items: Sequence[str | Path | np.ndarray]) -> list[Path]:
     absolute = [path.absolute() for path in paths]
     shared = _shared_folder(absolute)
     below = [path.relative_to(shared) for path in absolute]
-    repeated = Counter(path.with_suffix('') for path in below)
-    return [
+    repeated = Counter(path.with_suffix('') for path in set(below))
+    named = [
         path.with_name(path.name + path.suffix) if repeated[path.with_suffix('')] > 1 else path
         for path in below
     ]
+    return _numbered(named)
+
+
+def _numbered(paths: Sequence[Path]) -> list[Path]:
+    """The paths, with -2, -3, ... behind the stem of one that was there before."""
+    taken = {path.with_suffix('') for path in paths}
+    seen: set[Path] = set()
+    found = []
+    for path in paths:
+        count = 2
+        if path in seen:
+            while path.with_name(f'{path.stem}-{count}') in taken:
+                count += 1
+            path = path.with_name(f'{path.stem}-{count}{path.suffix}')
+            taken.add(path.with_suffix(''))
+        seen.add(path)
+        found.append(path)
+    return found
 
 
 def _shared_folder(paths: Sequence[Path]) -> Path:

@@ -74,16 +74,15 @@ class Predictor:
         heatmaps: bool = False,
     ) -> Iterator[tuple[Picture, PoseDataSample]]:
         """Every picture with the people in its boxes, in order; what is bad is reported."""
-        self.model.network.test_cfg['output_heatmaps'] = heatmaps
         batch = Batch()
         for item in source:
             bad = item if isinstance(item, BadInput) else self._add(batch, item, boxes)
             if bad or max(len(batch.crops), len(batch.pictures)) >= batch_size:
-                yield from self._flush(batch, batch_size)
+                yield from self._flush(batch, batch_size, heatmaps)
                 batch = Batch()
             if bad:
                 report(bad)  # after what came before it
-        yield from self._flush(batch, batch_size)
+        yield from self._flush(batch, batch_size, heatmaps)
 
     def _add(self, batch: Batch, picture: Picture, boxes: BoxSource) -> BadInput | None:
         """Put the crops of a picture's boxes into the batch, or say what is bad about it."""
@@ -107,10 +106,14 @@ class Predictor:
             )
         )
 
-    def _flush(self, batch: Batch, batch_size: int) -> Iterator[tuple[Picture, PoseDataSample]]:
+    def _flush(
+        self, batch: Batch, batch_size: int, heatmaps: bool
+    ) -> Iterator[tuple[Picture, PoseDataSample]]:
         samples: list[PoseDataSample] = []
         for start in range(0, len(batch.crops), batch_size):
             crops = pseudo_collate(batch.crops[start : start + batch_size])
+            # Another generator of the same model may have wanted it otherwise.
+            self.model.network.test_cfg['output_heatmaps'] = heatmaps
             with torch.no_grad():
                 samples += self.model.network.test_step(crops)
         for picture, count in batch.pictures:
@@ -125,7 +128,7 @@ class Predictor:
         merged.pred_instances = InstanceData.cat(people) if people else self._nobody()
         if self.calibration is not None:
             covariances = self.calibration.apply(merged.pred_instances.covariances)
-            self._replace(merged.pred_instances, covariances)
+            self.replace(merged.pred_instances, covariances)
         if any('pred_fields' in sample for sample in samples):
             merged.pred_fields = PixelData(heatmaps=_heat(samples, (height, width)))
         return merged
@@ -142,7 +145,7 @@ class Predictor:
             bbox_scores=np.zeros(0, np.float32),
         )
 
-    def _replace(self, instances: InstanceData, covariances: np.ndarray) -> None:
+    def replace(self, instances: InstanceData, covariances: np.ndarray) -> None:
         """Set the covariances (N, 2K, 2K) and all that follows from them."""
         scores = scores_from(covariances, instances.bboxes, self.model.score_radius)
         instances.covariances = covariances
@@ -158,7 +161,7 @@ class Predictor:
             people.keypoints[0], people.covariances[0], given, self.joint_names
         )
         people.keypoints = keypoints[None]
-        self._replace(people, covariance[None])
+        self.replace(people, covariance[None])
 
 
 def _heat(samples: Sequence[PoseDataSample], shape: tuple[int, int]) -> np.ndarray:

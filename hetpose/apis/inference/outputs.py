@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from mmengine.structures import InstanceData
 
-from hetpose.apis.inference.inputs import Images, Picture, Video
+from hetpose.apis.inference.inputs import Images, Picture, Source, Video, Webcam
 from hetpose.errors import UserError
 from hetpose.fileio import atomic_path, write_json
 
@@ -42,6 +42,8 @@ def to_json(instances: InstanceData, full_covariance: bool = False) -> list[dict
         }
         if full_covariance:
             person['full_covariance'] = instances.covariances[i].tolist()
+        if 'track_ids' in instances:
+            person['track_id'] = int(instances.track_ids[i])
         people.append(person)
     return people
 
@@ -50,7 +52,9 @@ def to_arrays(frames: Sequence[InstanceData], frame_ids: Sequence[int]) -> dict[
     """The people of all frames as arrays: keypoints (N, K, 2), covariances (N, 2K, 2K), ..."""
     counts = [len(instances.keypoints) for instances in frames]
     arrays = {'frame_id': np.repeat(np.asarray(frame_ids, dtype=np.int64), counts)}
-    for name in ('keypoints', 'keypoint_scores', 'covariances', 'bboxes', 'bbox_scores'):
+    names = ['keypoints', 'keypoint_scores', 'covariances', 'bboxes', 'bbox_scores']
+    names += ['track_ids'] if all('track_ids' in instances for instances in frames) else []
+    for name in names:
         arrays[name] = np.concatenate([np.asarray(instances[name]) for instances in frames])
     return arrays
 
@@ -126,7 +130,7 @@ class ImageOutputs(Outputs):
 class VideoOutputs(Outputs):
     """One JSON, one NPZ and one video (mp4) for all frames, in place when the last is done."""
 
-    def __init__(self, video: Video, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, video: Video | Webcam, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.stem, self.fps = video.path.stem, video.fps
         self.frames: list[InstanceData] = []
@@ -185,9 +189,9 @@ def _folder(path: str | Path) -> Path | None:
     return Path(path)
 
 
-def open_outputs(source: Images | Video, **settings: Any) -> Outputs:
+def open_outputs(source: Source, **settings: Any) -> Outputs:
     """The writer that fits the inputs."""
-    if isinstance(source, Video):
+    if not isinstance(source, Images):
         return VideoOutputs(source, **settings)
     outputs = ImageOutputs(**settings)
     outputs.refuse_overwriting(source)

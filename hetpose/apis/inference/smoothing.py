@@ -29,6 +29,8 @@ from hetpose.ops.spd import symmetric_sqrt
 
 _VAGUE = 10.0  # people's sizes: how little is known of a joint before it is first seen
 
+_SHORTEST = 1e-4  # seconds between two frames, whatever a camera's clock says
+
 
 @dataclass(frozen=True)
 class MotionSettings:
@@ -109,7 +111,7 @@ class Track:
     def add(self, time: float, person: Person) -> None:
         """Take a measurement; a frame without one is simply not added."""
         if self.states:
-            motion = self._motion(time - self.times[-1], person.size)
+            motion = self._motion(max(time - self.times[-1], _SHORTEST), person.size)
             self.motions.append(motion)
             ahead = predict(self.states[-1], motion)
         else:
@@ -141,6 +143,10 @@ class Track:
         """Joints and covariance at every time, given all measurements."""
         return [self._places(state) for state in smooth_sequence(self.states, self.motions)]
 
+    def forget(self) -> None:
+        """Keep the newest state alone."""
+        del self.times[:-1], self.states[:-1], self.motions[:]
+
     def _places(self, state: Gaussian) -> tuple[np.ndarray, np.ndarray]:
         dim = len(self.likeness)
         return state.mean[:dim].numpy().reshape(-1, 2), state.covariance[:dim, :dim].numpy()
@@ -155,8 +161,9 @@ class Crowd:
     settings: MotionSettings = field(default_factory=MotionSettings)
 
     def __post_init__(self) -> None:
-        self.tracks: list[Track] = []
+        self.tracks: dict[int, Track] = {}
         self._active: list[int] = []
+        self._count = 0
         self._likeness = limb_correlation(self.joints, self.links, self.settings.coupling)
 
     def add(self, time: float, people: Sequence[Person]) -> list[int]:
@@ -170,12 +177,18 @@ class Crowd:
         numbers = []
         for i, person in enumerate(people):
             if i not in found:
-                self.tracks.append(Track(self.settings, self._likeness))
-                found[i] = len(self.tracks) - 1
+                found[i], self._count = self._count, self._count + 1
+                self.tracks[found[i]] = Track(self.settings, self._likeness)
                 self._active.append(found[i])
             self.tracks[found[i]].add(time, person)
             numbers.append(found[i])
         return numbers
+
+    def forget(self) -> None:
+        """Drop the past and those who left, so that a camera may run for days."""
+        self.tracks = {number: self.tracks[number] for number in self._active}
+        for track in self.tracks.values():
+            track.forget()
 
     def _assign(self, time: float, people: Sequence[Person]) -> dict[int, int]:
         """Pairs of a person and a track, the likeliest together, without the unlikely ones."""

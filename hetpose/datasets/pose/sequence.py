@@ -1,4 +1,4 @@
-"""Moving figures whose true joints, and the covariance of whose labels, are known in every frame."""
+"""Moving figures whose true joints, and whose labels' covariance, are known in every frame."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class SyntheticPoseSequence:
         return np.random.default_rng([self.seed, self.index, stream])
 
     def _place(self, motion: Motion) -> tuple[float, np.ndarray]:
-        """The figure's height in pixels, and its joints (T, K, 2) so that all stay in the image."""
+        """The figure's height in pixels, and its joints (T, K, 2), all within the image."""
         joints = motion.joints(self.times)
         low, high = joints.min((0, 1)), joints.max((0, 1))
         height = 0.9 * self.image_size / float((high - low).max())

@@ -115,3 +115,20 @@ def test_a_frame_beyond_the_lists_has_no_boxes() -> None:
 def test_what_is_no_list_is_refused() -> None:
     with pytest.raises(UserError, match='boxes must be a list or a dict of lists, got 5'):
         BoxSource(5)
+
+
+def test_a_detector_may_find_what_is_no_box() -> None:
+    found = [[10, 5, 10, 50, 0.9], [20, 30, 15, 40, 0.8], [90, 0, 99, 9, 0.7], [*BOX, 0.6]]
+    source = BoxSource(detector=lambda image: np.array(found))
+    np.testing.assert_allclose(source.find(picture()), [[*BOX, 0.6]])
+    broken = BoxSource(detector=lambda image: np.array([[np.nan, 5, 10, 50, 0.9]]))
+    with pytest.raises(ValueError, match='not finite'):
+        broken.find(picture())
+
+
+def test_the_best_boxes_in_their_order() -> None:
+    boxes = [[*BOX, 0.5], [*BOX, 0.9], [*BOX, 0.7], [*BOX, 0.1]]
+    assert BoxSource(boxes, limit=2).find(picture())[:, 4].tolist() == pytest.approx([0.9, 0.7])
+    assert len(BoxSource(boxes, limit=-1).find(picture())) == 4
+    with pytest.raises(UserError, match='num_instances'):
+        BoxSource(boxes, limit=0)

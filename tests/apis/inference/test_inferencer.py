@@ -395,3 +395,33 @@ def test_the_coco_samples(model: PoseModel, tmp_path: Path) -> None:
 def test_config_and_checkpoint_files_are_enough(tmp_path: Path) -> None:
     inferencer = HetPoseInferencer(*write_tiny(tmp_path), device='cpu')
     assert len(people(inferencer, noise_image())) == 1
+
+
+def test_two_generators_of_one_inferencer_do_not_disturb_each_other(
+    inferencer: HetPoseInferencer, tmp_path: Path
+) -> None:
+    write_images(tmp_path, 3)
+    options = dict(return_vis=True, bboxes=[BOXES[0]])
+    alone = [r['visualization'][0] for r in inferencer(tmp_path, panels=['heatmaps'], **options)]
+    first, second = inferencer(tmp_path, panels=['heatmaps'], **options), None
+    for expected in alone:
+        np.testing.assert_array_equal(next(first)['visualization'][0], expected)
+        second = second or inferencer(tmp_path, **options)
+        next(second)
+
+
+def test_a_covariance_with_a_negative_eigenvalue_is_refused(
+    model: PoseModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a foreign head might deliver."""
+    inferencer = HetPoseInferencer(model)
+    merge = inferencer.predictor._merge
+
+    def broken(*args):
+        sample = merge(*args)
+        sample.pred_instances.covariances = -sample.pred_instances.covariances
+        return sample
+
+    monkeypatch.setattr(inferencer.predictor, '_merge', broken)
+    with pytest.raises(UserError, match='negative eigenvalue'):
+        list(inferencer(noise_image()))

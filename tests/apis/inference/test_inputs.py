@@ -108,3 +108,11 @@ def test_what_is_no_video(tmp_path: Path) -> None:
     path.write_text('no video')
     with pytest.raises(UserError, match='cannot be opened as a video'):
         open_inputs(path)
+
+
+def test_an_input_given_again_has_outputs_of_its_own(tmp_path: Path) -> None:
+    (path,) = write_images(tmp_path, 1)
+    twin = tmp_path / '0-2.png'
+    twin.write_bytes(path.read_bytes())
+    outputs = Images([path, path, twin, path]).outputs
+    assert [str(output) for output in outputs] == ['0.png', '0-3.png', '0-2.png', '0-4.png']
