@@ -19,7 +19,7 @@ from hetpose.apis.inference.boxes import BoxSource
 from hetpose.apis.inference.conditioning import Given, condition_pose, scores_from
 from hetpose.apis.inference.inputs import BadInput, Picture
 from hetpose.apis.loading import PoseModel
-from hetpose.errors import UserError
+from hetpose.errors import PredictionError, UserError
 from hetpose.visualization.geometry import joint_blocks
 
 Report = Callable[[BadInput], None]
@@ -78,11 +78,11 @@ class Predictor:
         for item in source:
             bad = item if isinstance(item, BadInput) else self._add(batch, item, boxes)
             if bad or max(len(batch.crops), len(batch.pictures)) >= batch_size:
-                yield from self._flush(batch, batch_size, heatmaps)
+                yield from self._flush(batch, batch_size, report, heatmaps)
                 batch = Batch()
             if bad:
                 report(bad)  # after what came before it
-        yield from self._flush(batch, batch_size, heatmaps)
+        yield from self._flush(batch, batch_size, report, heatmaps)
 
     def _add(self, batch: Batch, picture: Picture, boxes: BoxSource) -> BadInput | None:
         """Put the crops of a picture's boxes into the batch, or say what is bad about it."""
@@ -107,18 +107,30 @@ class Predictor:
         )
 
     def _flush(
-        self, batch: Batch, batch_size: int, heatmaps: bool
+        self, batch: Batch, batch_size: int, report: Report, heatmaps: bool
     ) -> Iterator[tuple[Picture, PoseDataSample]]:
-        samples: list[PoseDataSample] = []
+        samples: list[PoseDataSample | PredictionError] = []
         for start in range(0, len(batch.crops), batch_size):
-            crops = pseudo_collate(batch.crops[start : start + batch_size])
             # Another generator of the same model may have wanted it otherwise.
             self.model.network.test_cfg['output_heatmaps'] = heatmaps
-            with torch.no_grad():
-                samples += self.model.network.test_step(crops)
+            samples += self._run(batch.crops[start : start + batch_size])
         for picture, count in batch.pictures:
             mine, samples = samples[:count], samples[count:]
-            yield picture, self._merge(picture, mine)
+            failed = next((one for one in mine if isinstance(one, PredictionError)), None)
+            if failed is None:
+                yield picture, self._merge(picture, mine)  # type: ignore[arg-type]
+            else:
+                report(BadInput(picture.name, str(failed)))
+
+    @torch.no_grad()
+    def _run(self, crops: list[dict]) -> list[PoseDataSample | PredictionError]:
+        """The predictions of the crops, or the error of each that has none."""
+        try:
+            return list(self.model.network.test_step(pseudo_collate(crops)))
+        except PredictionError as error:
+            if len(crops) == 1:
+                return [error]
+        return [one for crop in crops for one in self._run([crop])]
 
     def _merge(self, picture: Picture, samples: list[PoseDataSample]) -> PoseDataSample:
         """All people of an image in one sample, recalibrated."""

@@ -20,7 +20,7 @@ from hetpose.errors import UserError
 from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.heads.bottleneck import Bottleneck
 from hetpose.models.heads.covariance_branch import CovarianceBranch
-from hetpose.models.heads.pose_prediction import fuse_mirrored, to_instances
+from hetpose.models.heads.pose_prediction import fuse_mirrored, to_instances, unusable_named
 from hetpose.ops.covariance import Covariance
 from hetpose.ops.soft_argmax import soft_argmax
 from hetpose.ops.taylor.terms import TaylorTerms, soft_argmax_terms
@@ -239,22 +239,17 @@ class HeteroscedasticHead(HeatmapHead):
         """
         test_cfg = test_cfg or {}
         flip = test_cfg.get('flip_test', False)
-        predicted = self.forward(feats[0] if flip else feats, torch.float64)
-        heatmaps, mean, covariance = (
-            predicted.heatmaps,
-            predicted.mean,
-            predicted.covariance.matrix,
-        )
+        heatmaps, mean, covariance = self._moments(feats[0] if flip else feats)
         if flip:
-            mirrored = self.forward(feats[1], torch.float64)
+            other_heatmaps, *mirrored = self._moments(feats[1])
             permutation = batch_data_samples[0].metainfo['flip_indices']
             mean, covariance = fuse_mirrored(
                 (mean, covariance),
-                (mirrored.mean, mirrored.covariance.matrix),
+                (mirrored[0], mirrored[1]),
                 permutation,
                 self.decoder.mirror_offset,
             )
-            heatmaps = 0.5 * (heatmaps + mirrored.heatmaps.flip(-1)[:, permutation])
+            heatmaps = 0.5 * (heatmaps + other_heatmaps.flip(-1)[:, permutation])
         instances = to_instances(
             mean,
             covariance,
@@ -266,3 +261,9 @@ class HeteroscedasticHead(HeatmapHead):
         if test_cfg.get('output_heatmaps', False):
             return instances, [PixelData(heatmaps=heatmap) for heatmap in heatmaps.detach()]
         return instances
+
+    def _moments(self, feats: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """Heatmaps (B, K, H, W), mean (B, 2K) and Σ (B, 2K, 2K) in float64."""
+        with unusable_named():
+            predicted = self.forward(feats, torch.float64)
+            return predicted.heatmaps, predicted.mean, predicted.covariance.matrix

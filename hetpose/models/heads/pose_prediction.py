@@ -5,17 +5,20 @@ Axes: B batch, K joints.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from mmengine.structures import InstanceData
 from torch import Tensor
 
+from hetpose.errors import PredictionError
 from hetpose.models.codecs import SoftArgmaxCodec
 from hetpose.ops.affine import scale_covariance, transform_covariance, transform_points
 from hetpose.ops.disc import disc_probability
-from hetpose.ops.spd import to_float64
+from hetpose.ops.spd import NotPositiveDefiniteError, to_float64
+from hetpose.ops.validation import NotFiniteError
 
 
 def fuse_mirrored(
@@ -63,11 +66,13 @@ def to_instances(
     field that is named keypoint…; ``covariances`` is selected here. Keypoints and scores are
     float32, covariances float64, exactly symmetric and positive definite.
     """
-    mean, covariance = mean.detach(), to_float64(covariance.detach(), 'predicted covariance')
+    mean, covariance = mean.detach(), usable(covariance.detach())
     meta = [sample.metainfo for sample in samples]
     decode_scale = covariance.new_tensor(codec.decode_scale)
     ratio = [np.asarray(m['input_scale']) / np.asarray(m['input_size']) for m in meta]
     scale = decode_scale * covariance.new_tensor(np.stack(ratio))  # (B, 2)
+    if not (scale.isfinite() & (scale > 0)).all():
+        raise PredictionError('a sample has an input_scale that is not positive: its box is empty')
     in_image = scale_covariance(covariance, scale.repeat(1, mean.shape[-1] // 2))
     keypoints = (mean.float().unflatten(-1, (-1, 2)) * decode_scale.float()).cpu().numpy()
     instances = [InstanceData(keypoints=points[None]) for points in keypoints]
@@ -75,6 +80,25 @@ def to_instances(
         instances, in_image, samples, score_radius, keypoint_indices, 'keypoint_scores'
     )
     return instances
+
+
+def usable(covariance: Tensor) -> Tensor:
+    """Σ (B, 2K, 2K) in float64, symmetric and positive definite.
+
+    A PredictionError names the sample of the batch whose Σ is not finite, or not positive definite
+    beyond rounding.
+    """
+    with unusable_named():
+        return to_float64(covariance, 'predicted covariance')
+
+
+@contextmanager
+def unusable_named() -> Iterator[None]:
+    """Turn what the algebra refuses to compute from a network's outputs into a PredictionError."""
+    try:
+        yield
+    except (NotFiniteError, NotPositiveDefiniteError) as error:
+        raise PredictionError(f'{error}; the weights may come from diverged training') from error
 
 
 def add_covariances(
@@ -92,6 +116,10 @@ def add_covariances(
     ``score_radius`` of the longer side of its box, (1, K), float32. Where joints are chosen,
     keypoint_indices (1, K) tells which, because the estimator selects in it as in keypoints.
     """
+    for i, instance in enumerate(instances):
+        if not np.isfinite(instance.keypoints).all():
+            raise PredictionError(f'predicted keypoints: item {i} holds NaN or infinite values')
+    covariance = usable(covariance.detach())
     blocks = joint_blocks(covariance)
     radius = score_radius * covariance.new_tensor([_longer_side(sample) for sample in samples])
     probabilities = disc_probability(blocks, radius[:, None]).float().cpu().numpy()

@@ -335,6 +335,10 @@ def test_a_prediction_that_is_not_finite_is_reported(inferencer: HetPoseInferenc
     broken.predictor.predict = lambda *args: iter([(_picture(), sample)])  # type: ignore
     with pytest.raises(UserError, match='covariances that are not finite'):
         list(broken(noise_image()))
+    sample.pred_instances.covariances[:] = np.diag([-1.0, *[1.0] * 7])
+    broken.predictor.predict = lambda *args: iter([(_picture(), sample)])  # type: ignore
+    with pytest.raises(UserError, match='negative eigenvalue'):
+        list(broken(noise_image()))
 
 
 def _picture():

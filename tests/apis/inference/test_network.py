@@ -10,6 +10,7 @@ from hetpose.apis.inference.boxes import BoxSource
 from hetpose.apis.inference.inputs import BadInput, Picture
 from hetpose.apis.inference.network import Predictor
 from hetpose.apis.loading import PoseModel
+from hetpose.errors import PredictionError
 
 
 @pytest.fixture
@@ -45,6 +46,26 @@ def test_no_more_crops_than_asked_go_through_at_once(predictor: Predictor, monke
     found = list(predictor.predict([picture(0), picture(1)], boxes, 3, pytest.fail))
     assert [len(sample.pred_instances.keypoints) for _, sample in found] == [5, 5]
     assert max(sizes) == 3
+
+
+def test_a_prediction_that_is_no_gaussian_costs_its_own_picture_only(
+    predictor: Predictor, monkeypatch
+) -> None:
+    original = predictor.model.network.test_step
+
+    def test_step(data: dict) -> list:
+        if any(one.img_path == '1.png' for one in data['data_samples']):
+            raise PredictionError('predicted covariance: item 0 holds NaN or infinite values')
+        return original(data)
+
+    monkeypatch.setattr(predictor.model.network, 'test_step', test_step)
+    events: list[str] = []
+    source = [picture(index) for index in range(3)]
+    for found, _ in predictor.predict(
+        source, BoxSource(), 3, lambda bad: events.append(f'{bad.name} {bad.reason[:20]}')
+    ):
+        events.append(found.name)
+    assert events == ['0.png', '1.png predicted covariance', '2.png']
 
 
 def test_heatmaps_lie_on_the_image_where_the_box_is(predictor: Predictor) -> None:

@@ -1,8 +1,24 @@
-import torch
+import math
+import re
 
+import numpy as np
+import pytest
+import torch
+from helpers_pose import estimator, sample
+
+from hetpose.errors import PredictionError
 from hetpose.models.heads import fuse_mirrored, joint_blocks
 
 PERMUTATION = [1, 0, 2]
+PARAMETERISATIONS = [
+    'AnchoredCovariance',
+    'CholeskyCovariance',
+    'DiagonalCovariance',
+    'FactorCovariance',
+    'PrecisionCovariance',
+    'RootCovariance',
+    'TaylorInducedCovariance',
+]
 
 
 def random_gaussians(count: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
@@ -45,3 +61,44 @@ def test_joint_blocks():
     for k in range(3):
         rows = slice(2 * k, 2 * k + 2)
         torch.testing.assert_close(blocks[:, k], covariance[:, rows, rows])
+
+
+@pytest.mark.parametrize('name', PARAMETERISATIONS)
+@pytest.mark.parametrize(
+    'spread', [1e-20, 1e-3, 1.0, 1e3, 1e6, 1e10, 1e18, 1e25, math.inf, math.nan]
+)
+def test_a_head_delivers_a_gaussian_or_a_named_error(name: str, spread: float) -> None:
+    torch.manual_seed(0)
+    model = estimator(covariance=dict(type=name, floor=1e-6)).eval()
+    last = model.head.covariance_branch.net[-1]
+    torch.nn.init.normal_(last.weight, std=1.0)
+    last.weight.data.mul_(spread)
+    last.bias.data.mul_(spread)
+    predicted, message = [], ''
+    try:
+        with torch.no_grad():
+            predicted = model.predict(torch.randn(2, 3, 32, 32), [sample(0), sample(1)])
+    except PredictionError as error:
+        message = str(error)
+    if not spread < math.inf:
+        assert re.search(r'(covariance|precision): item \d (is not pos|holds NaN)', message)
+    elif spread < 1e6:
+        assert not message
+    for one in predicted:
+        covariance = torch.from_numpy(one.pred_instances.covariances[0])
+        assert not torch.linalg.cholesky_ex(covariance)[1]
+        assert torch.equal(covariance, covariance.mT)
+        assert np.isfinite(one.pred_instances.keypoint_scores).all()
+
+
+def test_keypoints_that_are_not_finite_are_named() -> None:
+    model = estimator().eval()
+    torch.nn.init.constant_(model.head.final_layer.bias, math.nan)
+    with torch.no_grad(), pytest.raises(PredictionError, match='predicted keypoints'):
+        model.predict(torch.randn(1, 3, 32, 32), [sample()])
+
+
+def test_an_empty_box_is_named() -> None:
+    model = estimator().eval()
+    with torch.no_grad(), pytest.raises(PredictionError, match='input_scale'):
+        model.predict(torch.randn(1, 3, 32, 32), [sample(scale=(0.0, 40.0))])
