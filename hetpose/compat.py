@@ -14,6 +14,7 @@ import os
 import sys
 import types
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 _kept_alive: list[Any] = []  # torch unregisters an operator library when it is collected
@@ -78,6 +79,13 @@ def patch_mmcv_ops() -> None:
     # Without a loader, mmengine's mmcv_full_available() keeps telling the truth.
     extension.__spec__ = importlib.machinery.ModuleSpec('mmcv._ext', loader=None)
     sys.modules['mmcv._ext'] = extension
+
+
+def provide_mmcv_op(name: str, function: Callable[..., Any]) -> None:
+    """Give mmcv an operator in plain torch where its compiled ones are missing."""
+    extension = sys.modules.get('mmcv._ext')
+    if extension is not None and extension.__spec__ is not None and not extension.__spec__.loader:
+        setattr(extension, name, function)
 
 
 def patch_checkpoint_loading() -> None:

@@ -20,8 +20,22 @@ def test_a_missing_mmcv_operator_raises_when_called() -> None:
 
     if getattr(sys.modules['mmcv._ext'].__spec__, 'loader', None) is not None:
         pytest.skip('a compiled mmcv is installed')
-    with pytest.raises(compat.MissingOpError, match='nms.*pip install mmcv'):
-        mmcv.ops.nms(torch.zeros(1, 4), torch.zeros(1), 0.5)
+    with pytest.raises(compat.MissingOpError, match='nms_match.*pip install mmcv'):
+        mmcv.ops.nms_match(torch.zeros(1, 5), 0.5)
+
+
+def test_an_operator_that_is_provided_is_called() -> None:
+    import mmcv.ops
+
+    from hetpose.ops.nms import nms
+
+    compat.provide_mmcv_op('nms', nms)
+    boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30]])
+    scores = torch.tensor([0.5, 0.9, 0.1])
+    assert mmcv.ops.nms(boxes, scores, 0.5)[1].tolist() == [1, 2]
+    classes = torch.tensor([0, 1, 0])
+    kept = mmcv.ops.batched_nms(boxes, scores, classes, dict(type='nms', iou_threshold=0.5))[1]
+    assert kept.tolist() == [1, 0, 2]
 
 
 def test_the_placeholder_does_not_pretend_to_be_the_real_thing() -> None:

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mmengine.config import Config
+from mmengine.utils.dl_utils import mmcv_full_available
 
+from hetpose import compat
 from hetpose.apis.inference.inputs import Picture
 from hetpose.engine.config_file import one_line
 from hetpose.errors import UserError
+from hetpose.ops import nms as ops
 
 Boxes = np.ndarray  # (N, 5): x1, y1, x2, y2, score
 Detector = Callable[[np.ndarray], np.ndarray]  # BGR image → boxes (N, 4) or (N, 5)
+COMPILED = {  # layers of mmdet's configs that exist only in the compiled mmcv
+    'CARAFEPack',
+    'DCN',
+    'DCNv2',
+    'DeformConv2d',
+    'DeformRoIPool',
+    'ModulatedDeformConv2d',
+    'MultiScaleDeformableAttention',
+    'RoIAlign',
+    'RoIPool',
+    'SimpleRoIAlign',
+}
 
 
 def read_boxes(path: str | Path) -> Any:
@@ -140,10 +156,17 @@ def mmdet_detector(
     bbox_thr: float = 0.3,
     nms_thr: float = 0.3,
 ) -> Detector:
-    """A detector of mmdet, named by its config or model name, as a function of an image."""
+    """A detector of mmdet, named by its config or model name, as a function of an image.
+
+    On mmcv-lite its suppression of overlapping boxes runs in plain torch. A detector that needs
+    another compiled operator is refused here, before any image is read.
+    """
     from mmpose.evaluation.functional import nms
 
+    compat.provide_mmcv_op('nms', ops.nms)
+    compat.provide_mmcv_op('softnms', ops.mmcv_soft_nms)
     try:
+        _refuse_compiled(model)
         from mmdet.apis import DetInferencer
 
         inferencer = DetInferencer(model, weights, device, scope='mmdet', show_progress=False)
@@ -153,11 +176,35 @@ def mmdet_detector(
     def detect(image: np.ndarray) -> np.ndarray:
         try:
             answer = inferencer(image, return_datasamples=True)
-        except RuntimeError as error:  # mmcv without its compiled operators says so only here
+        except RuntimeError as error:  # a compiled operator of mmcv shows only here
             raise UserError(f'detector {model!r} cannot run: {one_line(error)}') from error
         found = answer['predictions'][0].pred_instances.cpu().numpy()
         boxes = np.concatenate([found.bboxes, found.scores[:, None]], axis=1)
         boxes = boxes[np.isin(found.labels, categories) & (found.scores > bbox_thr)]
         return boxes[nms(boxes, nms_thr)] if len(boxes) else boxes
 
+    detect(np.zeros((64, 64, 3), np.uint8))  # what cannot run is known before the first image
     return detect
+
+
+def _refuse_compiled(model: str) -> None:
+    """Refuse a config with layers that mmcv-lite lacks, before its weights are loaded."""
+    if mmcv_full_available() or not Path(model).is_file():
+        return
+    found = sorted(set(_types(Config.fromfile(model).model.to_dict())) & COMPILED)
+    if found:
+        raise UserError(
+            f'detector {model!r} needs {", ".join(found)} of the compiled mmcv, and mmcv-lite is '
+            'installed: pip uninstall mmcv-lite && pip install mmcv==2.1.0; or take one without '
+            'them, such as RTMDet or YOLOX'
+        )
+
+
+def _types(config: Any) -> Iterator[str]:
+    """All values of ``type`` in a nested config."""
+    members = config.values() if isinstance(config, Mapping) else config
+    if isinstance(config, Mapping) and isinstance(config.get('type'), str):
+        yield config['type'].rpartition('.')[2]
+    for member in members:
+        if isinstance(member, Mapping | list | tuple):
+            yield from _types(member)

@@ -2,11 +2,13 @@
 
 import sys
 import types
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers_inference import noise_image
+from mmengine.utils.dl_utils import mmcv_full_available
 
 from hetpose.apis.inference.boxes import BoxSource, mmdet_detector, read_boxes
 from hetpose.apis.inference.inputs import Picture
@@ -132,3 +134,32 @@ def test_the_best_boxes_in_their_order() -> None:
     assert len(BoxSource(boxes, limit=-1).find(picture())) == 4
     with pytest.raises(UserError, match='num_instances'):
         BoxSource(boxes, limit=0)
+
+
+def mmdet_config(name: str) -> str:
+    """A config that mmdet's own package holds."""
+    return str(Path(find_spec('mmdet').origin).parent / '.mim' / 'configs' / name)
+
+
+def test_a_detector_of_mmdet_runs_on_mmcv_lite(tmp_path: Path) -> None:
+    """Untrained, it finds something everywhere; what it suppresses it suppresses without mmcv."""
+    config = tmp_path / 'rtmdet.py'
+    base = mmdet_config('rtmdet/rtmdet_tiny_8xb32-300e_coco.py')
+    config.write_text(f"_base_ = ['{base}']\nmodel = dict(test_cfg=dict(nms_pre=50))\n")
+    detect = mmdet_detector(
+        str(config),
+        device='cpu',
+        categories=range(80),
+        bbox_thr=0.0,
+        nms_thr=0.99,
+    )
+    boxes = detect(noise_image(60, 80))
+    assert boxes.shape[1] == 5
+    assert len(boxes)
+
+
+def test_a_detector_that_needs_compiled_layers_is_refused_at_once() -> None:
+    if mmcv_full_available():
+        pytest.skip('the compiled mmcv is installed')
+    with pytest.raises(UserError, match='needs RoIAlign of the compiled mmcv.*pip install mmcv'):
+        mmdet_detector(mmdet_config('faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py'), 'absent.pth')
