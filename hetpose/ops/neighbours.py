@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from hetpose.ops.neighbour_search import Block, neighbour_blocks
+from hetpose.ops.spd import made_in
 from hetpose.ops.validation import check_mask, shape_of
 
 NEIGHBOURS_PER_TARGET = 10
@@ -42,20 +43,25 @@ def whiten(x: Tensor) -> Tensor:
     Columns that are constant or depend on others carry no distance: r is the rank of Cov(x), and
     the distances are those of its pseudo-inverse.
     """
+    return _whitened(x).to(x.dtype)
+
+
+def _whitened(x: Tensor) -> Tensor:
+    """``whiten`` in float64, with the tolerance of the type that x (N, m) was made in."""
     _check_table(x, 'x')
     values = x.detach().double()
     size = values.abs().amax(0)
     values = values / size.clamp(min=torch.finfo(torch.float64).tiny)  # squares must not overflow
     values = values - values.mean(0)
     spread = values.square().mean(0).sqrt()
-    varies = spread > 8 * torch.finfo(x.dtype).eps
+    varies = spread > 8 * torch.finfo(made_in(x)).eps
     values = values[:, varies] / spread[varies]
     if len(values) < 2 or not values.shape[1]:
-        return values[:, :0].to(x.dtype)
+        return values[:, :0]
     covariance = values.mT @ values / (len(values) - 1)
     eigenvalues, vectors = torch.linalg.eigh(covariance)
     kept = eigenvalues > RANK_TOLERANCE * eigenvalues[-1]
-    return (values @ (vectors[:, kept] * eigenvalues[kept].rsqrt())).to(x.dtype)
+    return values @ (vectors[:, kept] * eigenvalues[kept].rsqrt())
 
 
 @torch.no_grad()
@@ -106,7 +112,7 @@ def pseudo_covariances(
     """
     k = _check_targets(x, y, mask, k, memory_limit)
     d = y.shape[1]
-    points = whiten(x.detach().double())
+    points = _whitened(x)
     targets = y.detach().double()
     present = None
     if mask is not None:

@@ -105,6 +105,18 @@ def test_whitening_gives_mahalanobis_distances_of_the_pseudo_inverse():
     torch.testing.assert_close((white[:1] - white).square().sum(1), torch.from_numpy(expected))
 
 
+@pytest.mark.parametrize('kind', [torch.float32, torch.float64])
+def test_a_column_that_varies_by_float32_rounding_alone_is_constant(kind):
+    x = torch.randn(60, 2)
+    noise = 1000 + 6e-5 * torch.randint(0, 2, (60, 1))
+    y = torch.randn(60, 2)
+    expected = pseudo_covariances(x, y, k=10)
+    assert whiten(torch.cat((x, noise), 1).to(kind)).shape == (60, 2)
+    torch.testing.assert_close(
+        pseudo_covariances(torch.cat((x, noise), 1).to(kind), y, k=10), expected
+    )
+
+
 @pytest.mark.parametrize('scale', [1e-200, 1e-12, 1.0, 1e12, 1e200])
 def test_scales_do_not_matter(scale):
     x, y = torch.randn(80, 3, dtype=torch.float64), torch.randn(80, 2, dtype=torch.float64)

@@ -166,8 +166,19 @@ def _stack(rows: list[dict[str, Any]], unreadable: list[str]) -> Crops:
 
 
 def reduce_dimension(features: np.ndarray, dimension: int) -> np.ndarray:
-    """The first principal components (N, min(dimension, N, m)) of features (N, m)."""
+    """The first principal components (N, at most min(dimension, N, m)) of features (N, m).
+
+    Components that rounding explains are left out, since whitening would blow them up to the size
+    of the others. The rounding of the features is noise of eps·|largest feature| in every entry,
+    whose singular values are at most that times √N + √m; that of the decomposition of a (m, m)
+    covariance adds √(m·eps) of the largest, in float64.
+    """
     from sklearn.decomposition import PCA
 
     dimension = min(dimension, *features.shape)
-    return PCA(dimension, random_state=0).fit_transform(features.astype(np.float32))
+    pca = PCA(dimension, random_state=0)
+    # In float64, or the decomposition would add more rounding than the features hold.
+    components = pca.fit_transform(features.astype(np.float64))
+    noise = np.finfo(features.dtype).eps * np.abs(features).max() * np.sqrt(features.shape).sum()
+    noise = noise + np.sqrt(features.shape[1] * np.finfo(np.float64).eps) * pca.singular_values_[0]
+    return components[:, : max(1, int((pca.singular_values_ > noise).sum()))]

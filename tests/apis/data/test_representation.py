@@ -15,6 +15,7 @@ from mmpose.registry import DATASETS, MODELS
 
 from hetpose.apis.data.representation import Extractor, extract, reduce_dimension, unaugmented
 from hetpose.errors import UserError
+from hetpose.ops.neighbours import pseudo_covariances
 
 init_default_scope('mmpose')
 ROOT = Path(__file__).resolve().parents[3]
@@ -114,7 +115,21 @@ def test_pca_keeps_distances_and_caps_its_dimension() -> None:
             np.linalg.norm(features[a] - features[b]),
             rtol=1e-4,
         )
-    assert reduce_dimension(features, 100).shape == (20, 9)
+    full_rank = np.random.default_rng(2).normal(size=(20, 9))
+    assert reduce_dimension(full_rank, 100).shape == (20, 9)
+
+
+@pytest.mark.parametrize(('count', 'offset'), [(60, 0.0), (700, 0.0), (700, 300.0)])
+def test_components_that_are_rounding_are_left_out(count: int, offset: float) -> None:
+    rng = np.random.default_rng(0)
+    causes = rng.normal(size=(count, 5))
+    features = (causes @ rng.normal(size=(5, 48)) + offset).astype(np.float32)
+    reduced = reduce_dimension(features, 32)
+    assert reduced.shape == (count, 5)
+    y = torch.from_numpy(causes[:, :2])
+    found = pseudo_covariances(torch.from_numpy(reduced), y, k=20)
+    expected = pseudo_covariances(torch.from_numpy(causes), y, k=20)
+    torch.testing.assert_close(found, expected, rtol=1e-2, atol=1e-3)
 
 
 def test_the_crop_is_that_of_the_config_without_chance() -> None:
