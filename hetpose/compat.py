@@ -1,12 +1,13 @@
 """What the OpenMMLab releases need before they import on a current Python stack.
 
-``import hetpose`` loads this module before anything touches mmpose. Each shim names the upstream
-defect that it answers and does nothing where the real part works (a CUDA torchvision, a compiled
-mmcv, an older albumentations).
+``import hetpose`` sees to it that this module is loaded before mmpose. Each shim names the
+upstream defect that it answers and does nothing where the real part works (a CUDA torchvision, a
+compiled mmcv, an older albumentations).
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.machinery
 import importlib.metadata
 import importlib.util
@@ -191,6 +192,28 @@ def patch_albumentations() -> None:
         augmentations.transforms = transforms
 
 
+def announce_components() -> None:
+    """Make the first look-up in a registry register the components of hetpose.
+
+    ``import hetpose`` is light. Where a script has imported hetpose first, a config's
+    ``custom_imports`` therefore does nothing, and the components are still unknown. mmpose's own
+    components are imported in the same place.
+    """
+    from mmengine.registry import Registry
+
+    original = Registry.import_from_location
+    if getattr(original, 'announces', False):
+        return
+
+    def import_from_location(self: Registry) -> None:
+        original(self)
+        if self.scope in ('mmengine', 'mmpose') and 'hetpose.registration' not in sys.modules:
+            importlib.import_module('hetpose.registration')
+
+    import_from_location.announces = True  # type: ignore[attr-defined]
+    Registry.import_from_location = import_from_location
+
+
 def silence_known_deprecations() -> None:
     """Filter the deprecation warnings that the stack raises on torch 2.13, and no others.
 
@@ -237,6 +260,7 @@ def apply() -> None:
     silence_file_client()
     patch_mmpretrain()
     patch_albumentations()
+    announce_components()
 
 
 apply()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-import hetpose  # noqa: F401  registers the components
+import hetpose.registration  # noqa: F401
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `import helpers`
 ROOT = Path(__file__).resolve().parent.parent

@@ -9,10 +9,13 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / 'hetpose'
 # A module may import from its own layer and from lower ones.
 LAYERS = (
-    {'errors', 'fileio', 'memory', 'paths', 'version', 'compat', 'unpickling'},
-    {'ops', 'cli'},
+    {'errors', 'fileio', 'lazy', 'memory', 'paths', 'version', 'compat', 'unpickling'},
+    {'ops'},
     {'models', 'datasets', 'engine', 'evaluation', 'visualization'},
+    {'registration'},
     {'apis', 'benchmarks'},
+    {'commands'},
+    {'cli'},
 )
 TOP = {'__init__', '__main__'}  # the package itself ties the layers together
 SOURCES = sorted(

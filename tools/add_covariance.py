@@ -1,53 +1,6 @@
-"""Turn any top-down config of mmpose into one that predicts covariances.
+"""The command `hetpose add-covariance`, for a checkout."""
 
-python tools/add_covariance.py CONFIG --out my_config.py
-python tools/add_covariance.py rtmpose-m_8xb256-420e_coco-256x192.py --out my_config.py
-
-CONFIG is a config file, or the file name of one that mmpose brings along. The new config has our
-head and codec in place of the old ones, in every pipeline; channels, sizes, joints and UDP come
-from CONFIG. Data, backbone, schedule and metrics stay as they are; metrics of the covariance are
-added. Load the old weights with --cfg-options load_from=CHECKPOINT: those of the backbone, and of
-a heatmap head its layers, fit.
-"""
-
-import argparse
-
-
-def parse_args() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument('config', help='config file, or the name of one of mmpose')
-    parser.add_argument('--out', required=True, metavar='FILE', help='the config file to write')
-    parser.add_argument(
-        '--covariance',
-        default='AnchoredCovariance',
-        metavar='TYPE',
-        help='parameterisation, see docs/objectives.md (default: AnchoredCovariance)',
-    )
-    parser.add_argument(
-        '--objective',
-        metavar='TYPE',
-        help='objective (default: AnchoredNLLObjective for an anchored covariance, else '
-        'FaithfulObjective)',
-    )
-    args = parser.parse_args()
-    if not args.out.endswith('.py'):
-        parser.error('--out: a config file ends in .py')
-    return args
-
-
-def main(args: argparse.Namespace) -> None:
-    from hetpose import fileio
-    from hetpose.apis.add_covariance import converted_text
-
-    text = converted_text(args.config, covariance=args.covariance, objective=args.objective)
-    fileio.write_text(args.out, text)
-    print(f'wrote {args.out}: train with python tools/train.py {args.out}')
-
+from hetpose import cli
 
 if __name__ == '__main__':
-    arguments = parse_args()  # before the heavy imports, so that --help is quick
-    from hetpose import cli
-
-    cli.run(lambda: main(arguments))
+    cli.tool('add-covariance')

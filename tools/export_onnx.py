@@ -1,40 +1,6 @@
-"""Write a model as an ONNX file, and check it against torch with onnxruntime.
+"""The command `hetpose export`, for a checkout."""
 
-python tools/export_onnx.py CONFIG CHECKPOINT --out model.onnx
-
-Input: image (batch, 3, H, W), float32 from 0 to 255, BGR as OpenCV reads it: the crop of a person,
-warped to the network's input size. Outputs: keypoints (batch, K, 2) in pixels of that input and
-covariance (batch, 2K, 2K) in pixels², in the order x1, y1, x2, y2, ... The batch is dynamic.
-
-A Taylor-induced covariance of order 'gradient' is exported with its Jacobian written out; one of
-order 'full', and a predicted precision, cannot be exported. Needs: pip install hetpose[export].
-"""
-
-import argparse
-
-
-def parse_args() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument('config', help='config file')
-    parser.add_argument('checkpoint', help='checkpoint file')
-    parser.add_argument('--out', required=True, metavar='FILE', help='the ONNX file to write')
-    parser.add_argument('--opset', type=int, default=18, help='ONNX operator set (default: 18)')
-    return parser.parse_args()
-
-
-def main(args: argparse.Namespace) -> None:
-    from hetpose.apis.export.onnx import export_onnx
-    from hetpose.apis.loading import load_pose_model
-
-    model = load_pose_model(args.config, args.checkpoint, 'cpu')
-    difference = export_onnx(model, args.out, args.opset)
-    print(f'{args.out}: equals torch within {difference:.1e}')
-
+from hetpose import cli
 
 if __name__ == '__main__':
-    arguments = parse_args()  # before the heavy imports, so that --help is quick
-    from hetpose import cli
-
-    cli.run(lambda: main(arguments))
+    cli.tool('export')

@@ -8,7 +8,7 @@
 #   floor     smallest variance, in the units of the (standardised) targets
 #   method    the leaf's objective, covariance and phases: see methods/
 default_scope = 'mmpose'
-custom_imports = dict(imports=['hetpose'], allow_failed_imports=False)
+custom_imports = dict(imports=['hetpose.registration'], allow_failed_imports=False)
 runner_type = 'SuiteRunner'
 
 trial = 0

@@ -1,1 +1,29 @@
-"""What people call from Python."""
+"""What people call from Python; each name is imported when it is first used."""
+
+from hetpose import lazy
+
+_MODULES = {
+    'add_covariance': ('converted_text',),
+    'calibration.calibrate': ('Predictions', 'calibrate', 'read_arrays'),
+    'calibration.predict': ('predict_split', 'predict_splits'),
+    'calibration.recalibration': ('Recalibration',),
+    'data.browse': ('browse',),
+    'data.prepare_pose': ('prepare_pose_sets',),
+    'data.prepare_uci': ('prepare_uci_sets',),
+    'data.pseudo_labels': ('make_pseudo_labels',),
+    'demo.hybrid': ('results_table', 'run_demo'),
+    'doctor': ('diagnose',),
+    'export.onnx': ('export_onnx',),
+    'inference.boxes': ('read_boxes',),
+    'inference.conditioning': ('parse_given',),
+    'inference.inferencer': ('HetPoseInferencer',),
+    'loading': ('PoseModel', 'load_pose_model'),
+    'logs': ('plot_curves',),
+    'suites.run': ('find_suite', 'rebuild_reports', 'run_suite'),
+    'trust': ('keep_weights',),
+    'training': ('evaluate', 'join_processes', 'load_config', 'train'),
+}
+
+__getattr__, __dir__, __all__ = lazy.attach(
+    __name__, {name: f'hetpose.apis.{module}' for module in _MODULES for name in _MODULES[module]}
+)

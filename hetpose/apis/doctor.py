@@ -14,11 +14,11 @@ from hetpose.paths import DATA_VARIABLE, data_root
 
 TESTED_MMPOSE = '1.3.2'
 DATA_FAMILIES = {
-    'uci': 'python tools/prepare_uci.py',
-    'lsp': 'python tools/prepare_pose.py lsp',
-    'lspet': 'python tools/prepare_pose.py lspet',
-    'mpii': 'python tools/prepare_pose.py mpii',
-    'coco': 'python tools/prepare_pose.py coco',
+    'uci': 'hetpose prepare-uci',
+    'lsp': 'hetpose prepare-pose lsp',
+    'lspet': 'hetpose prepare-pose lspet',
+    'mpii': 'hetpose prepare-pose mpii',
+    'coco': 'hetpose prepare-pose coco',
 }
 
 
@@ -120,7 +120,7 @@ def check_data() -> list[Finding]:
     return found
 
 
-def report() -> list[Finding]:
+def diagnose() -> list[Finding]:
     """Every finding, in the order of the print-out."""
     findings = [check_python(), *check_packages()]
     findings += check_imports()

@@ -1,5 +1,31 @@
 """What the package claims about speed and memory, measured.
 
-One module per subcommand of ``tools/benchmark.py``, with ``DESCRIPTION`` (one line) and
-``run(quick: bool = False) -> list[Row]``.
+A benchmark is a module with ``run(quick: bool = False) -> list[Row]`` and a line in BENCHMARKS.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from hetpose import lazy
+
+BENCHMARKS = {
+    'neighbours': 'exact k nearest neighbours against dense distances and scikit-learn',
+    'pose': 'ViTPose-B 256x256: steps of both phases and prediction, against mmpose',
+    'runner': 'the mmengine Runner against a bare training loop on the white wine set',
+    'step': 'training step of nll, w2, w2_bound and nll_tic against the target dimension',
+    'tac': 'task-agnostic correlations error: one solve against one inversion per dimension',
+    'taylor': 'TIC terms, full order, of the residual network against vmap(hessian)',
+    'w2': 'exact 2-Wasserstein distance, forward and backward, against eigendecompositions',
+}
+
+__getattr__, __dir__, __all__ = lazy.attach(
+    __name__, dict.fromkeys(('Row', 'format_table', 'machine'), 'hetpose.benchmarks.harness')
+)
+__all__ += ['BENCHMARKS', 'run']
+
+
+def run(name: str, quick: bool = False) -> list[Any]:
+    """The rows of one benchmark, by its name in ``BENCHMARKS``."""
+    return importlib.import_module(f'hetpose.benchmarks.{name}').run(quick=quick)

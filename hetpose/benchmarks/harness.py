@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+import torch
 
 from hetpose import memory
 
@@ -41,6 +44,11 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers were measured on."""
+    return dict(torch=torch.__version__, threads=torch.get_num_threads(), cores=os.cpu_count())
 
 
 def seconds(function: Callable[[], Any], calls: int = 1) -> float:

@@ -13,8 +13,6 @@ from hetpose.ops.neighbour_search import neighbour_blocks
 from hetpose.ops.neighbours import nearest_neighbours, pseudo_covariances, whiten
 from hetpose.paths import data_root
 
-DESCRIPTION = 'exact k nearest neighbours against dense distances and scikit-learn'
-
 NEIGHBOURS = 90
 GAS_ROWS = 36_733
 MANY_ROWS = 200_000

@@ -18,7 +18,6 @@ from hetpose.models.codecs import SoftArgmaxCodec
 from hetpose.ops.soft_argmax import soft_argmax
 from hetpose.ops.taylor.terms import TaylorTerms, evaluating
 
-DESCRIPTION = 'ViTPose-B 256x256: steps of both phases and prediction, beside mmpose'
 JOINTS = 14
 ARCH: str | dict = 'base'
 STEP_LIMIT, PREDICT_LIMIT = 2.0, 1.05

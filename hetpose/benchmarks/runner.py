@@ -12,23 +12,21 @@ from mmengine.config import Config
 from mmengine.dataset import DefaultSampler
 from mmpose.registry import MODELS
 
-import hetpose  # noqa: F401  (registers the components)
 from hetpose.benchmarks.harness import Row
 from hetpose.datasets.regression import load_splits
 from hetpose.engine.optimizers import build_fused
 from hetpose.engine.suite import SuiteRunner, resolve
 from hetpose.fileio import write_text
-from hetpose.paths import data_root
+from hetpose.paths import data_root, find_config
 
-DESCRIPTION = 'the mmengine Runner against a bare training loop on the white wine set'
 LIMIT = 1.3
-CONFIG = Path(__file__).parents[2] / 'configs' / 'uci' / 'nll.py'
+CONFIG = 'uci/nll'
 SHAPE = (4898, 12)  # of white wine; a random table of this shape stands in where it is absent
 
 
 def unit_config(folder: Path, epochs: int) -> Config:
     """The config of a white wine run without its checkpoints."""
-    config = Config.fromfile(str(CONFIG))
+    config = Config.fromfile(str(find_config(CONFIG)))
     table = data_root('uci') / 'white_wine.csv'
     if not table.exists():
         table = folder / 'random.csv'

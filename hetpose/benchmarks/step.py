@@ -12,7 +12,6 @@ import hetpose  # noqa: F401  (registers the components)
 from hetpose.benchmarks.harness import Row, interleave
 from hetpose.ops.spd import symmetric_sqrt
 
-DESCRIPTION = 'training step of nll, w2, w2_bound and nll_tic against the target dimension'
 BATCH = 32
 FLOOR = 1e-3
 FACTOR = {'type': 'FactorCovariance', 'floor': FLOOR}

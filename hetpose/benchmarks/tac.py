@@ -10,7 +10,6 @@ from torch import Tensor
 from hetpose.benchmarks.harness import Row, compare, peak_memory
 from hetpose.ops.gaussian import tac
 
-DESCRIPTION = 'task-agnostic correlations error: one solve against one inversion per dimension'
 BATCH = 32
 REQUIRED = {(28, 1): 20.0}
 

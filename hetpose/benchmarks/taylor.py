@@ -12,8 +12,6 @@ from hetpose.benchmarks.harness import Comparison, Row, interleave, peak_memory
 from hetpose.ops.taylor.feedforward import ResidualMLP
 from hetpose.ops.taylor.terms import taylor_terms
 
-DESCRIPTION = 'TIC terms, full order, of the residual network against vmap(hessian)'
-
 BATCH = 32
 # Required speed-up, and repeats of the slower side, by dimension.
 REQUIRED = {8: 8.0, 16: 15.0, 24: 18.0, 32: 30.0}

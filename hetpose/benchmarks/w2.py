@@ -12,7 +12,6 @@ from hetpose.ops.spd import symmetric_sqrt
 from hetpose.ops.taylor.feedforward import ResidualMLP
 from hetpose.ops.wasserstein import w2_squared, w2_squared_bound
 
-DESCRIPTION = 'exact 2-Wasserstein distance, forward and backward, against eigendecompositions'
 BATCH = 32
 DIM = 28
 STEP_LIMIT = 1.5

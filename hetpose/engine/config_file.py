@@ -30,6 +30,7 @@ from mmpose.registry import (
 from torch.utils.data import DataLoader
 
 from hetpose.errors import UserError
+from hetpose.paths import find_config
 
 # Registries in which a config's `type` may be found, each with the keys that are taken out of the
 # dict before it reaches the constructor.
@@ -89,8 +90,7 @@ def load_config(path: str | Path, options: dict[str, Any] | Sequence[str] | None
 
     It also makes the default scope of the config the one in which names are looked up from now.
     """
-    if not Path(path).is_file():
-        raise UserError(f'config not found: {path}')
+    path = find_config(path)
     try:
         config = Config.fromfile(str(path))
     except FileNotFoundError as error:

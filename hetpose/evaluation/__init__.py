@@ -1,5 +1,1 @@
-"""Metrics: pure functions and their registered shells."""
-
-from hetpose.evaluation import metrics
-
-__all__ = ['metrics']
+"""Metrics: pure functions and their registered shells (``hetpose.evaluation.metrics``)."""

@@ -1,5 +1,7 @@
 """Drawing of poses with uncertainty."""
 
-from hetpose.visualization.local_visualizer import HetPoseVisualizer
+from hetpose import lazy
 
-__all__ = ['HetPoseVisualizer']
+__getattr__, __dir__, __all__ = lazy.attach(
+    __name__, {'HetPoseVisualizer': 'hetpose.visualization.local_visualizer'}
+)

@@ -13,7 +13,7 @@ from hetpose.apis import doctor
 
 
 def test_this_installation_is_sound() -> None:
-    assert not [f for f in doctor.report() if f.broken]
+    assert not [f for f in doctor.diagnose() if f.broken]
 
 
 def test_a_missing_package_brings_its_command() -> None:

@@ -1,40 +1,6 @@
-"""Keep the weights of an old checkpoint that hetpose refuses to read, if you trust its source.
+"""The command `hetpose trust-checkpoint`, for a checkout."""
 
-A checkpoint is a pickle, and a pickle is a program. hetpose reads weights, numbers and text from
-it and refuses all else, so a file with other objects inside (an old release, a whole pickled
-model) stops with "carries code". This command runs that program once, and writes a file with the
-weights alone, which every tool reads. Never use it on a file from a source that you do not trust.
-
-python tools/misc/trust_checkpoint.py OLD.pth --out NEW.pth --i-trust-this-file
-"""
-
-import argparse
-
-
-def parse_args() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument('checkpoint', help='the old checkpoint file')
-    parser.add_argument('--out', required=True, metavar='FILE', help='the checkpoint to write')
-    parser.add_argument(
-        '--i-trust-this-file',
-        action='store_true',
-        required=True,
-        help='needed: reading the file runs the code that it carries',
-    )
-    return parser.parse_args()
-
-
-def main(args: argparse.Namespace) -> None:
-    from hetpose.apis.trust import keep_weights
-
-    count = keep_weights(args.checkpoint, args.out)
-    print(f'{args.out}: {count} weights, and no code')
-
+from hetpose import cli
 
 if __name__ == '__main__':
-    arguments = parse_args()  # before the heavy imports, so that --help is quick
-    from hetpose import cli
-
-    cli.run(lambda: main(arguments))
+    cli.tool('trust-checkpoint')

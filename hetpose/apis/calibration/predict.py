@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from hetpose.evaluation.metrics.calibration import read_gaussians
 SPLITS = ('train', 'val', 'test')
 
 
-def load_config(path: str | Path, options: dict[str, Any] | None = None) -> Config:
+def load_config(path: str | Path, options: dict[str, Any] | Sequence[str] | None = None) -> Config:
     """The config of a run, with what a regression suite leaves to be filled in."""
     config = launch.load_config(path, options)
     return resolve(config) if config.get('runner_type') == 'SuiteRunner' else config
@@ -124,3 +125,17 @@ def predict_split(
         Path(config.filename).stem if config.filename else None,
         weights_fingerprint(model),
     )
+
+
+def predict_splits(
+    path: str | Path,
+    checkpoint: str | Path,
+    splits: Sequence[str] = ('val',),
+    device: str = 'cpu',
+    limit: int | None = None,
+    options: dict[str, Any] | Sequence[str] | None = None,
+) -> dict[str, Predictions]:
+    """Load a model once and predict the named splits of its config, by name."""
+    config = load_config(path, options)
+    model = load_model(config, checkpoint, device)
+    return {split: predict_split(model, config, split, limit) for split in splits}

@@ -17,6 +17,7 @@ from scipy.io.matlab import MatReadError
 
 from hetpose.errors import UserError, unknown_name
 from hetpose.fileio import write_text
+from hetpose.paths import data_root
 
 _MPII_JOINTS = 16
 
@@ -181,3 +182,30 @@ def convert_mpii(mat: str | Path, out: str | Path) -> int:
             people += [person for person in found if person is not None]
     write_text(out, json.dumps(people))
     return len(people)
+
+
+def prepare_pose_sets(
+    names: list[str],
+    parent: Path | None = None,
+    fetch: bool = False,
+    mpii_mat: Path | None = None,
+) -> dict[str, list[str]]:
+    """Convert, download and look for data sets; for each the lines of its report.
+
+    Args:
+        names: Data sets; none: all.
+        parent: The folder that holds a folder for each; None: where ``paths.data_root`` points.
+        fetch: Download what is missing.
+        mpii_mat: MPII's own annotation file, from which mpii_train.json is written.
+    """
+    reports = {}
+    for name in check_names(names):
+        root = parent / name if parent else data_root(name)
+        lines = []
+        if name == 'mpii' and mpii_mat is not None:
+            out = root / 'annotations' / 'mpii_train.json'
+            lines.append(f'{out}: {convert_mpii(mpii_mat, out)} persons')
+        if fetch:
+            download(name, root)
+        reports[name] = [*lines, *report(name, root)]
+    return reports

@@ -109,12 +109,15 @@ SOURCES = {
 }
 
 
-def prepare(names: list[str], root: Path, force: bool = False) -> dict[str, str]:
+def prepare_uci_sets(names: list[str], root: Path, force: bool = False) -> dict[str, str]:
     """Write ``root/<name>.csv`` for every name; what happened to each, as one word or a reason.
+
+    Without names, all are prepared.
 
     A finished CSV is kept unless ``force``; a finished download under ``root/archive`` is reused
     if its checksum holds. A set that fails does not stop the others.
     """
+    names = names or list(SOURCES)
     for name in names:
         if name not in SOURCES:
             raise unknown_name('dataset', name, list(SOURCES))

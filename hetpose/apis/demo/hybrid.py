@@ -40,7 +40,7 @@ class EpochLine(Hook):
         print(f'epoch {runner.epoch:3d}  {phase:17s} {numbers}', flush=True)
 
 
-def train_and_test(config: Config, work_dir: str | Path, resume: bool = False) -> dict[str, Any]:
+def run_demo(config: Config, work_dir: str | Path, resume: bool = False) -> dict[str, Any]:
     """Make pseudo-labels, train, test before and after the switch, and write what came out.
 
     Files in ``work_dir``: pseudo_labels.npz, checkpoints, results.json, results.md, gallery.png.

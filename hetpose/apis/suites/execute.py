@@ -25,9 +25,8 @@ from hetpose.engine.launch import build_runner, load_config
 from hetpose.engine.suite import check_length
 from hetpose.models.regressors import DivergedError
 from hetpose.ops.spd import NotPositiveDefiniteError
-from hetpose.paths import data_root, existing
+from hetpose.paths import config_root, data_root, existing
 
-CONFIGS = Path(__file__).resolve().parents[3] / 'configs'
 CURVE_POINTS = 20
 FIT_POINTS = 801
 COSTS = {'milliseconds_per_step': 'time_ms', 'peak_memory_mb': 'memory_mb'}
@@ -36,7 +35,7 @@ NUMERICAL = (DivergedError, NotPositiveDefiniteError, FloatingPointError, torch.
 
 def method_config(method: str, settings: Settings) -> Config:
     """The config of a method under the given settings, before a dataset and a trial are chosen."""
-    folder = existing(CONFIGS / settings.suite, 'configs of the suite')
+    folder = existing(config_root() / settings.suite, 'configs of the suite')
     config = load_config(folder / f'{method}.py')
     # Methods that train their mean alone to begin with have their warm-up built in.
     trains_mean_first = config.method.objective.type == 'MSEObjective'

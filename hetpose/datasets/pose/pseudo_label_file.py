@@ -122,7 +122,7 @@ class PseudoLabelFile:
         if not path.is_file():
             raise UserError(
                 f'pseudo-label file not found: {path} '
-                '(make it with: python tools/pseudo_labels.py CONFIG [CHECKPOINT] --out FILE)'
+                '(make it with: hetpose pseudo-labels CONFIG [CHECKPOINT] --out FILE)'
             )
         try:
             with np.load(path, allow_pickle=False) as archive:

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from hetpose.apis.data import prepare_uci
-from hetpose.apis.data.prepare_uci import SOURCES, Members, prepare, sha256
+from hetpose.apis.data.prepare_uci import SOURCES, Members, prepare_uci_sets, sha256
 from hetpose.datasets.csv_reader import read_csv
 from hetpose.errors import UserError
 from hetpose.paths import data_root
@@ -38,19 +38,19 @@ def archive(tmp_path, monkeypatch):
 
 def test_download_clean_and_resume(tmp_path, archive):
     root = tmp_path / 'uci'
-    assert prepare(['red_wine'], root) == {'red_wine': 'written'}
+    assert prepare_uci_sets(['red_wine'], root) == {'red_wine': 'written'}
     names, values = read_csv(root / 'red_wine.csv')
     assert names == ['fixed_acidity', 'ph', 'quality']
     assert values.tolist() == [[7.4, 3.51, 5], [7.8, 3.2, 5]]
-    assert prepare(['red_wine'], root) == {'red_wine': 'present'}
+    assert prepare_uci_sets(['red_wine'], root) == {'red_wine': 'present'}
     archive.unlink()  # the kept download is enough to write the table again
-    assert prepare(['red_wine'], root, force=True) == {'red_wine': 'written'}
+    assert prepare_uci_sets(['red_wine'], root, force=True) == {'red_wine': 'written'}
 
 
 def test_wrong_checksum_leaves_nothing(tmp_path, archive, monkeypatch):
     changed = dataclasses.replace(SOURCES['red_wine'], sha256='0' * 64)
     monkeypatch.setitem(SOURCES, 'red_wine', changed)
-    outcome = prepare(['red_wine'], tmp_path / 'uci')['red_wine']
+    outcome = prepare_uci_sets(['red_wine'], tmp_path / 'uci')['red_wine']
     assert outcome.startswith('failed')
     assert 'SHA-256' in outcome
     assert [p for p in (tmp_path / 'uci').rglob('*') if p.is_file()] == []
@@ -60,12 +60,12 @@ def test_unknown_checksum_is_trusted_once(tmp_path, archive, monkeypatch):
     open_source = dataclasses.replace(SOURCES['red_wine'], sha256=None)
     monkeypatch.setitem(SOURCES, 'red_wine', open_source)
     root = tmp_path / 'uci'
-    prepare(['red_wine'], root)
+    prepare_uci_sets(['red_wine'], root)
     recorded = json.loads((root / 'archive' / 'checksums.json').read_text())
     assert list(recorded.values()) == [sha256(archive)]
     (root / 'archive' / open_source.file_name).unlink()
     pack(archive, {'winequality-red.csv': WINE + '1;2;3\n'})
-    assert 'SHA-256' in prepare(['red_wine'], root, force=True)['red_wine']
+    assert 'SHA-256' in prepare_uci_sets(['red_wine'], root, force=True)['red_wine']
     assert len(read_csv(root / 'red_wine.csv')[1]) == 2
 
 
@@ -74,7 +74,7 @@ def test_half_a_download_is_fetched_again(tmp_path, archive):
     half = root / 'archive' / SOURCES['red_wine'].file_name
     half.parent.mkdir(parents=True)
     half.write_bytes(archive.read_bytes()[:50])
-    assert prepare(['red_wine'], root) == {'red_wine': 'written'}
+    assert prepare_uci_sets(['red_wine'], root) == {'red_wine': 'written'}
 
 
 def test_a_torn_file_put_there_by_hand_is_named_and_not_remembered(tmp_path, archive, monkeypatch):
@@ -85,11 +85,11 @@ def test_a_torn_file_put_there_by_hand_is_named_and_not_remembered(tmp_path, arc
     package = root / 'archive' / open_source.file_name
     package.parent.mkdir(parents=True)
     package.write_bytes(archive.read_bytes()[:50])
-    outcomes = prepare(['red_wine', 'white_wine'], root)
+    outcomes = prepare_uci_sets(['red_wine', 'white_wine'], root)
     assert all('cannot be cleaned (BadZipFile' in outcome for outcome in outcomes.values())
     assert not (package.parent / 'checksums.json').exists()
     package.write_bytes(archive.read_bytes())
-    assert prepare(['red_wine'], root) == {'red_wine': 'written'}
+    assert prepare_uci_sets(['red_wine'], root) == {'red_wine': 'written'}
 
 
 def test_what_cannot_be_cleaned_does_not_stop_the_others(tmp_path, archive, monkeypatch):
@@ -98,19 +98,20 @@ def test_what_cannot_be_cleaned_does_not_stop_the_others(tmp_path, archive, monk
 
     strange = dataclasses.replace(SOURCES['red_wine'], clean=changed)
     monkeypatch.setitem(SOURCES, 'white_wine', strange)
-    outcomes = prepare(['white_wine', 'red_wine'], tmp_path / 'uci')
+    outcomes = prepare_uci_sets(['white_wine', 'red_wine'], tmp_path / 'uci')
     assert "KeyError: 'strange'" in outcomes['white_wine']
     assert outcomes['red_wine'] == 'written'
 
 
 def test_changed_shape_is_refused(tmp_path, archive, monkeypatch):
     monkeypatch.setitem(SOURCES, 'red_wine', dataclasses.replace(SOURCES['red_wine'], rows=3))
-    assert 'cleaned to 2 x 3, expected 3 x 3' in prepare(['red_wine'], tmp_path / 'u')['red_wine']
+    outcomes = prepare_uci_sets(['red_wine'], tmp_path / 'u')
+    assert 'cleaned to 2 x 3, expected 3 x 3' in outcomes['red_wine']
 
 
 def test_unreachable_archive_says_what_to_do(tmp_path, archive):
     archive.unlink()
-    assert 'fetch it by hand' in prepare(['red_wine'], tmp_path / 'uci')['red_wine']
+    assert 'fetch it by hand' in prepare_uci_sets(['red_wine'], tmp_path / 'uci')['red_wine']
 
 
 def test_rar_without_a_program(tmp_path, monkeypatch):
@@ -122,7 +123,7 @@ def test_rar_without_a_program(tmp_path, monkeypatch):
 
 def test_unknown_set_lists_the_known_ones(tmp_path):
     with pytest.raises(UserError, match="unknown dataset 'wine'; known: abalone, air"):
-        prepare(['wine'], tmp_path)
+        prepare_uci_sets(['wine'], tmp_path)
 
 
 @pytest.mark.parametrize('name', SOURCES)

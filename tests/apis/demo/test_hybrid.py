@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hetpose.apis.demo.gallery import PANEL
-from hetpose.apis.demo.hybrid import results_table, train_and_test
+from hetpose.apis.demo.hybrid import results_table, run_demo
 from hetpose.engine import launch
 from hetpose.errors import UserError
 
@@ -31,7 +31,7 @@ def small_config(root, epochs: int = 2):
 @pytest.fixture(scope='module')
 def finished(root_path, tmp_path_factory):
     work_dir = tmp_path_factory.mktemp('demo')
-    return work_dir, train_and_test(small_config(root_path), work_dir, resume=True)  # from nothing
+    return work_dir, run_demo(small_config(root_path), work_dir, resume=True)  # from nothing
 
 
 @pytest.fixture(scope='module')
@@ -60,7 +60,7 @@ def test_gallery_is_a_picture(finished):
 
 def test_a_longer_run_takes_up_where_it_ended(finished, root_path):
     work_dir, results = finished
-    again = train_and_test(small_config(root_path, epochs=3), work_dir, resume=True)
+    again = run_demo(small_config(root_path, epochs=3), work_dir, resume=True)
     assert (work_dir / 'epoch_3.pth').is_file()
     assert again['before_switch'] == pytest.approx(results['before_switch'], nan_ok=True)
     assert again['after_switch']['nll'] != results['after_switch']['nll']
@@ -71,5 +71,5 @@ def test_a_switch_that_never_comes_is_refused_before_training(root_path, tmp_pat
     config = small_config(root_path)
     config.custom_hooks[0].switches[0].epoch = switch
     with pytest.raises(UserError, match=f'switch comes at epoch {switch} of 2'):
-        train_and_test(config, tmp_path)
+        run_demo(config, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -7,9 +7,10 @@ import pytest
 import torch
 from mmengine.hooks import Hook
 
-from hetpose.apis.suites import execute, rebuild_reports, run_suite
+from hetpose.apis.suites import execute
 from hetpose.apis.suites.execute import config_digest, method_config, run_unit, unit_config
 from hetpose.apis.suites.plan import METHODS, SUITES, Settings, Unit
+from hetpose.apis.suites.run import rebuild_reports, run_suite
 from hetpose.apis.suites.store import load_all
 from hetpose.engine.launch import build_runner
 from hetpose.engine.suite import resolve

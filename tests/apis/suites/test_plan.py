@@ -2,9 +2,9 @@
 
 import pytest
 
-from hetpose.apis.suites.execute import CONFIGS
 from hetpose.apis.suites.plan import BASELINE, SUITES, Settings, find_suite, plan_units
 from hetpose.errors import UserError
+from hetpose.paths import config_root
 
 
 def settings(suite='uci', protocol='heldout', epochs=3):
@@ -60,5 +60,5 @@ def test_settings_never_share_a_folder():
 
 @pytest.mark.parametrize('suite', list(SUITES))
 def test_every_leaf_is_a_method_and_every_method_a_leaf(suite: str) -> None:
-    leaves = {path.stem for path in (CONFIGS / suite).glob('*.py')}
+    leaves = {path.stem for path in (config_root() / suite).glob('*.py')}
     assert leaves == set(SUITES[suite].methods)

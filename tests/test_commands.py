@@ -1,10 +1,12 @@
-"""Every command line teaches its use, and says in one line what is wrong with its input."""
+"""Every command teaches its use, and a script in tools/ is the command of the same purpose."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from hetpose.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = sorted((ROOT / 'tools').rglob('*.py'))
@@ -18,11 +20,19 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize('path', TOOLS, ids=lambda path: path.stem)
-def test_help(path: Path) -> None:
+def test_a_tool_is_a_command(path: Path) -> None:
     result = run(sys.executable, path, '--help')
     assert result.returncode == 0, result.stderr
-    assert 'usage:' in result.stdout
-    assert f'python tools/{path.relative_to(ROOT / "tools")}' in result.stdout, 'shows no example'
+    name = result.stdout.split()[2]
+    assert result.stdout.startswith(f'usage: hetpose {name} ')
+    assert name in COMMANDS
+    assert f'\n  hetpose {name}' in result.stdout, 'shows no example'
+
+
+def test_every_command_but_the_doctor_is_a_tool() -> None:
+    text = ''.join(path.read_text() for path in TOOLS)
+    missing = [name for name in COMMANDS if f"cli.tool('{name}')" not in text]
+    assert missing == ['doctor']
 
 
 @pytest.mark.parametrize('path', SCRIPTS, ids=lambda path: path.stem)

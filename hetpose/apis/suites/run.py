@@ -1,0 +1,54 @@
+"""Run a regression suite and report it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hetpose.apis.suites.execute import config_digest, run_unit
+from hetpose.apis.suites.plan import Settings, find_suite, plan_units
+from hetpose.apis.suites.report import build_report
+from hetpose.apis.suites.schedule import run_units
+from hetpose.apis.suites.store import groups
+from hetpose.errors import UserError
+
+__all__ = ['find_suite', 'rebuild_reports', 'run_suite']
+
+
+def run_suite(
+    name: str,
+    out: Path,
+    *,
+    methods: Sequence[str] | None = None,
+    datasets: Sequence[str] | None = None,
+    trials: int | None = None,
+    epochs: int | None = None,
+    protocol: str | None = None,
+    warm_up: bool = False,
+    jobs: int = 1,
+    data_root: str | None = None,
+) -> tuple[Path, str]:
+    """Run what is missing of a suite and write its report; returns its folder and the Markdown.
+
+    Results lie in ``out/<protocol>-<epochs>e``, one folder per settings.
+    """
+    suite = find_suite(name)
+    if jobs < 1:
+        raise UserError(f'--jobs must be at least 1, got {jobs}')
+    settings = Settings(
+        name,
+        suite.protocols[0] if protocol is None else protocol,
+        suite.epochs if epochs is None else epochs,
+        warm_up,
+    )
+    units = plan_units(suite, settings, methods, datasets, trials)
+    chosen = dict.fromkeys(unit.method for unit in units)
+    digests = {method: config_digest(method, settings, data_root) for method in chosen}
+    folder = out / settings.folder
+    run_units(run_unit, units, settings, folder, digests, data_root, jobs)
+    return folder, build_report(folder, digests)
+
+
+def rebuild_reports(folder: Path) -> list[tuple[Path, str]]:
+    """Write the reports of every settings group in a folder again, from its stored units."""
+    return [(group, build_report(group)) for group in groups(folder)]
