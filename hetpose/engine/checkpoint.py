@@ -31,7 +31,12 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
 def weights_of(content: dict[str, Any]) -> dict[str, Tensor]:
     """The weights in a checkpoint, by the names that an unwrapped model has for them."""
     weights = content.get('state_dict', content)
-    return {name.removeprefix('module.'): value for name, value in weights.items()}
+    return {_current(name.removeprefix('module.')): value for name, value in weights.items()}
+
+
+def _current(name: str) -> str:
+    """The name of a weight in this version: the record of the phase has moved to the head."""
+    return name.replace('head.covariance_branch._extra_state', 'head._extra_state')
 
 
 def check_checkpoint(model: torch.nn.Module, path: str | Path, whole: bool) -> None:

@@ -18,6 +18,7 @@ from mmengine.runner import Runner
 from hetpose.engine.checkpoint import check_fit, read_checkpoint
 from hetpose.engine.config_file import load_config as load_config
 from hetpose.engine.config_file import one_line
+from hetpose.engine.hooks.start import StartHook
 from hetpose.engine.phases import enter_phase
 from hetpose.engine.pose_setup import check_pose_config, check_pose_model
 from hetpose.errors import UserError
@@ -93,17 +94,16 @@ def build_runner(config: Config) -> Runner:
     """
     try:
         check_pose_config(config)
-        if 'runner_type' in config:
-            return RUNNERS.build(config)
-        runner = Runner.from_cfg(config)
+        runner = RUNNERS.build(config) if 'runner_type' in config else Runner.from_cfg(config)
         check_pose_model(runner.model)
-        return runner
     except UserError as error:
         raise UserError(f'config {config.filename}: {error}') from error
     except OSError as error:
         raise UserError(one_line(error)) from error
     except (KeyError, TypeError, ValueError, ImportError, AssertionError) as error:
         raise UserError(f'config {config.filename}: {one_line(error)}') from error
+    runner.register_hook(StartHook())
+    return runner
 
 
 def build_dataloaders(runner: Runner, *names: str) -> None:

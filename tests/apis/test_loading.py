@@ -96,9 +96,12 @@ def test_a_checkpoint_behind_a_switch_has_the_settings_of_its_phase(tmp_path: Pa
     loaded.custom_hooks = [
         dict(type='ObjectiveSwitchHook', switches=[dict(epoch=1, covariance=covariance)])
     ]
-    content = torch.load(checkpoint, weights_only=True)
-    for epochs, floor in ((1, None), (3, 5.0)):
-        content['meta'] = dict(epoch=epochs)
-        torch.save(content, checkpoint)
+    for switched in (False, True):
+        if switched:
+            head = load_pose_model(config, checkpoint, 'cpu').network.head
+            head.switch(covariance=dict(covariance, floor=7.0))
+            content = torch.load(checkpoint, weights_only=True)
+            content['state_dict']['head._extra_state'] = head.get_extra_state()
+            torch.save(content, checkpoint)
         found = load_pose_model(loaded, checkpoint, 'cpu').network.head.covariance.floor
-        assert (found == 5.0) == (floor == 5.0)
+        assert (found == 5.0) == switched

@@ -9,6 +9,7 @@ from hetpose.engine.hooks.keep_best import KeepBestHook
 from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook
 from hetpose.engine.hooks.plateau import TrainingLossPlateauHook
 from hetpose.engine.hooks.refresh_anchor import RefreshAnchorHook
+from hetpose.engine.hooks.start import StartHook
 from hetpose.engine.hooks.trajectory import TrajectoryHook
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     'ObjectiveSwitchHook',
     'RefreshAnchorHook',
     'SafeCheckpointHook',
+    'StartHook',
     'TrainingLossPlateauHook',
     'TrajectoryHook',
 ]

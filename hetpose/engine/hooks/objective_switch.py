@@ -3,46 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from mmengine.hooks import Hook
-from mmengine.model import is_model_wrapper
-from mmengine.runner import BaseLoop
 from mmpose.registry import HOOKS
 from torch import nn
 
-PHASE_KEY = 'objective_phase'
+from hetpose.models.phase import Switchable
 
 
 def find_switchable(model: nn.Module) -> Any:
-    """The part of a model that has ``switch``: the model itself or its head."""
-    if is_model_wrapper(model):
-        model = cast(nn.Module, model.module)
-    for part in (model, getattr(model, 'head', None)):
-        if part is not None and hasattr(part, 'switch'):
+    """The part of a model that trains in phases: the model itself, its head or a part of that."""
+    for part in model.modules():
+        if isinstance(part, Switchable):
             return part
-    raise TypeError(f'{type(model).__name__} has no switch() method, nor has its head')
+    raise TypeError(f'no part of {type(model).__name__} trains in phases')
 
 
-def switches_done(checkpoint: dict[str, Any], switches: Sequence[dict[str, Any]]) -> int:
-    """How many of the switches, in order, lie behind a checkpoint.
-
-    The run itself said so; one that did not is taken to have been saved at the end of an epoch.
-    """
-    said = checkpoint.get('message_hub', {}).get('runtime_info', {}).get(PHASE_KEY)
-    if said is not None:
-        return min(int(said), len(switches))
-    epochs_done = checkpoint.get('meta', {}).get('epoch') or 0
-    return sum(epochs_done - 1 >= switch['epoch'] for switch in switches)
+def is_switchable(model: nn.Module) -> bool:
+    """Whether a part of a model trains in phases."""
+    return any(isinstance(part, Switchable) for part in model.modules())
 
 
 @HOOKS.register_module()
 class ObjectiveSwitchHook(Hook):
     """Call ``switch(objective=..., covariance=...)`` of the model when an epoch is reached.
 
-    A switch is in force from its epoch on, so a run resumed past it, or a checkpoint tested, is in
-    the right phase. The learning rate is set when the switch happens in training, not when it is
-    restored: the optimiser's state then holds it.
+    The hook decides only when. Which phase a model is in is recorded in the model and saved with
+    its weights, so a resumed run goes on from the record. The learning rate is set when a switch
+    happens in training.
 
     Args:
         switches: dicts with ``epoch`` (0-based: the first epoch in the new phase) and any of
@@ -65,22 +54,15 @@ class ObjectiveSwitchHook(Hook):
         self.switches = sorted(
             (dict(switch) for switch in switches), key=lambda switch: switch['epoch']
         )
-        self.phase = 0
-
-    def after_load_checkpoint(self, runner, checkpoint: dict) -> None:
-        """Bring the model into the checkpoint's phase before its weights are loaded.
-
-        Weights that only start a new run (``load_from`` without ``resume``) start in the first
-        phase.
-        """
-        starts_training = isinstance(runner._train_loop, BaseLoop) and not runner._resume
-        if not starts_training:
-            self._advance(runner, switches_done(checkpoint, self.switches), set_lr=False)
 
     def before_train_epoch(self, runner) -> None:
-        """Advance to the phase of this epoch."""
+        """Make the switches that are due and not yet made."""
+        part = find_switchable(runner.model)
         due = sum(runner.epoch >= switch['epoch'] for switch in self.switches)
-        self._advance(runner, due, set_lr=True)
+        for switch in self.switches[part.phase.number : due]:
+            part.switch(objective=switch.get('objective'), covariance=switch.get('covariance'))
+            self._restart_optimizer(runner, switch)
+            runner.logger.info(f'objective phase {part.phase.number}: {switch}')
 
     @staticmethod
     def _restart_optimizer(runner, switch: dict[str, Any]) -> None:
@@ -90,14 +72,3 @@ class ObjectiveSwitchHook(Hook):
         if switch.get('lr') is not None:
             for group in runner.optim_wrapper.param_groups:
                 group['lr'] = switch['lr']
-
-    def _advance(self, runner, phase: int, set_lr: bool) -> None:
-        while self.phase < phase:
-            switch = self.switches[self.phase]
-            part = find_switchable(runner.model)
-            part.switch(objective=switch.get('objective'), covariance=switch.get('covariance'))
-            if set_lr:
-                self._restart_optimizer(runner, switch)
-            self.phase += 1
-            runner.logger.info(f'objective phase {self.phase}: {switch}')
-        runner.message_hub.update_info(PHASE_KEY, self.phase)

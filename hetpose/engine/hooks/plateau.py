@@ -9,7 +9,7 @@ from mmengine.dist import all_reduce
 from mmengine.hooks import Hook
 from mmpose.registry import HOOKS
 
-from hetpose.engine.hooks.objective_switch import PHASE_KEY, find_switchable
+from hetpose.engine.hooks.objective_switch import find_switchable, is_switchable
 
 STATE_KEY = 'plateau_state'
 MEAN, COVARIANCE = 'mean', 'covariance'
@@ -54,14 +54,16 @@ class TrainingLossPlateauHook(Hook):
         self, runner, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
     ) -> None:
         """Add up without leaving the device."""
+        if not outputs:
+            return  # the step was skipped
         for name in self._sums:
-            if outputs is not None and name in outputs:
+            if name in outputs:
                 self._sums[name] = self._sums[name] + outputs[name].detach()
         self._count += 1
 
     def after_train_epoch(self, runner) -> None:
         watched = self._watched(runner)
-        phase = runner.message_hub.get_info(PHASE_KEY, 0)
+        phase = find_switchable(runner.model).phase.number if is_switchable(runner.model) else 0
         state = runner.message_hub.get_info(STATE_KEY, None)
         if state is None or state['phase'] != phase:
             state = {'phase': phase, 'groups': {}}
@@ -85,6 +87,10 @@ class TrainingLossPlateauHook(Hook):
         means = torch.tensor([float(self._sums[name]) for name in names]) / max(self._count, 1)
         all_reduce(means, op='mean')
         loss, squared_error = means.tolist()
-        if not getattr(find_switchable(runner.model).objective, 'decoupled', False):
+        if not is_switchable(runner.model) or not self._decoupled(runner):
             return {'loss': loss}
         return {'loss': loss, MEAN: squared_error, COVARIANCE: loss - squared_error}
+
+    @staticmethod
+    def _decoupled(runner) -> bool:
+        return find_switchable(runner.model).objective.decoupled

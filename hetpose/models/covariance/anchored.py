@@ -61,7 +61,9 @@ class ResidualAnchor(CovarianceParameterisation):
         values, vectors = torch.linalg.eigh(covariance.double())
         values = self.raised(values)
         raised = (vectors * values) @ vectors.mT
-        self.anchor = safe_cholesky(raised, 'covariance of the residuals').to(covariance)
+        factor = safe_cholesky(raised, 'covariance of the residuals').to(covariance)
+        # In the order of memory that a loaded anchor has: products then round alike.
+        self.anchor = factor.contiguous()
 
     @property
     def is_set(self) -> bool:
@@ -84,7 +86,7 @@ class ResidualAnchor(CovarianceParameterisation):
 
     def _load_from_state_dict(self, state_dict: dict, prefix: str, *args: Any) -> None:
         stored = state_dict.get(f'{prefix}anchor')
-        if stored is not None and stored.shape != self.anchor.shape:
+        if stored is not None and self.anchor.numel() == 0:
             self.anchor = torch.empty_like(stored, device=self.anchor.device)
         super()._load_from_state_dict(state_dict, prefix, *args)
 

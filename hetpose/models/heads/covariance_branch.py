@@ -5,16 +5,14 @@ Axes: B batch, d targets, m entries of z.
 
 from __future__ import annotations
 
-import json
-import logging
 from typing import Any
 
 import torch
-from mmengine.logging import print_log
 from mmpose.registry import MODELS
 from torch import Tensor, nn
 
 from hetpose.models.covariance import CovarianceParameterisation
+from hetpose.models.phase import same_meaning
 from hetpose.ops.covariance import Covariance
 from hetpose.ops.taylor.feedforward import ResidualMLP
 from hetpose.ops.taylor.terms import TaylorTerms
@@ -80,47 +78,25 @@ class CovarianceBranch(nn.Module):
         return self.parameterisation(raw.to(dtype), self.dim, taylor)
 
     def switch(self, covariance: Config) -> None:
-        """Go on with another parameterisation, from Σ = I; the same one is left alone."""
+        """Go on with another parameterisation, from Σ = I.
+
+        One that reads the network's outputs as the last did, with another floor for example, goes
+        on with the learned weights and the anchor.
+        """
         if dict(covariance) == self.config:
             return
-        built = MODELS.build(covariance)
+        built: CovarianceParameterisation = MODELS.build(covariance)
         if self.net is None and built.num_outputs(self.dim):
             raise ValueError(
                 f'a model built with {self.config["type"]} has no covariance network: '
                 f'it cannot switch to {covariance["type"]}'
             )
         built.prepare(self.dim)
+        goes_on = same_meaning(covariance, self.config)
+        if goes_on:
+            built.load_state_dict(self.parameterisation.state_dict())
         device = next((p.device for p in self.parameters()), None)
         self.parameterisation = built.to(device).train(self.training)
         self.config = dict(covariance)
-        self.init_weights()
-
-    def get_extra_state(self) -> Tensor:
-        """Which parameterisation the weights belong to, as bytes: mmengine saves tensors only."""
-        return torch.tensor(
-            list(json.dumps(self.config, sort_keys=True).encode()), dtype=torch.uint8
-        )
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """Go to the parameterisation of a checkpoint; of the same one keep the own settings."""
-        stored = json.loads(bytes(state.tolist()).decode())
-        if _meaning(stored) == _meaning(self.config):
-            return
-        print_log(
-            f'the checkpoint holds the weights of {stored}: it replaces {self.config}',
-            logger='current',
-            level=logging.WARNING,
-        )
-        self.switch(stored)
-
-    def _load_from_state_dict(self, state_dict: dict, prefix: str, *args: Any) -> None:
-        # Before the children are read: their buffers belong to the checkpoint's parameterisation.
-        state = state_dict.get(f'{prefix}_extra_state')
-        if state is not None:
-            self.set_extra_state(state)
-        super()._load_from_state_dict(state_dict, prefix, *args)
-
-
-def _meaning(covariance: Config) -> tuple[str, str | None]:
-    """What decides how the network's outputs are read; floors do not."""
-    return covariance['type'], MODELS.build(covariance).taylor_order
+        if not goes_on:
+            self.init_weights()

@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.heads.covariance_branch import CovarianceBranch
+from hetpose.models.objectives import Objective
+from hetpose.models.phase import Phase, Switchable, same_meaning
 from hetpose.ops.covariance import Covariance
 from hetpose.ops.spread import STATISTICS
 
@@ -27,7 +29,7 @@ not send Σ anywhere."""
 
 
 @MODELS.register_module()
-class ErrorModel(BaseModel):
+class ErrorModel(Switchable, BaseModel):
     """Σ(evidence) of a frozen model's errors, and the objective that fits it.
 
     evidence = [P (pooled − mean), per-joint statistics], standardised, then a residual network,
@@ -42,6 +44,7 @@ class ErrorModel(BaseModel):
         width, blocks: size of the network.
     """
 
+    covariance_weights = ('branch.',)
     projection: Tensor
     feature_mean: Tensor
 
@@ -65,23 +68,23 @@ class ErrorModel(BaseModel):
         size = components + STATISTICS * joints
         self.standardise = nn.BatchNorm1d(size, affine=False)
         self.branch = CovarianceBranch(size, self.dim, covariance, width, blocks, spare=False)
-        self.covariance.prepare(self.dim)
-        self.objective = MODELS.build(objective)
-        self.objective.check(self.covariance, self.dim)
+        self.objective: Objective
+        self._go_to(Phase(0, objective, covariance))
 
     @property
     def covariance(self) -> CovarianceParameterisation:
         """The parameterisation in force."""
         return self.branch.parameterisation
 
-    def switch(self, objective: dict | None = None, covariance: dict | None = None) -> None:
+    def _train(self, phase: Phase) -> None:
         """Go on with another objective; the covariance's network fits its own only."""
-        if covariance is not None and dict(covariance) != self.branch.config:
+        assert phase.covariance is not None
+        if not same_meaning(phase.covariance, self.branch.config):
             raise ValueError('the covariance of a frozen model cannot be switched: fit it again')
-        if objective is not None:
-            built = MODELS.build(objective)
-            built.check(self.covariance, self.dim)
-            self.objective = built.to(self.projection.device)
+        self.branch.switch(phase.covariance)
+        built = MODELS.build(phase.objective)
+        built.check(self.covariance, self.dim)
+        self.objective = built.to(self.projection.device)
 
     @torch.no_grad()
     def set_projection(self, mean: Tensor, components: Tensor) -> None:

@@ -21,6 +21,8 @@ from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.heads.bottleneck import Bottleneck
 from hetpose.models.heads.covariance_branch import CovarianceBranch
 from hetpose.models.heads.pose_prediction import fuse_mirrored, to_instances, unusable_named
+from hetpose.models.objectives import Objective
+from hetpose.models.phase import Phase, Switchable
 from hetpose.ops.covariance import Covariance
 from hetpose.ops.soft_argmax import soft_argmax
 from hetpose.ops.taylor.terms import TaylorTerms, soft_argmax_terms
@@ -46,7 +48,7 @@ class PoseLabels(NamedTuple):
 
 
 @MODELS.register_module()
-class HeteroscedasticHead(HeatmapHead):
+class HeteroscedasticHead(Switchable, HeatmapHead):
     """Heatmaps, their soft-argmax mean and a full covariance, for ``TopdownPoseEstimator``.
 
     F → z = down(F); heatmaps = decoder(F + lift(z)); mean = soft_argmax(heatmaps); Σ =
@@ -77,6 +79,8 @@ class HeteroscedasticHead(HeatmapHead):
         score_radius: a keypoint's score is the probability, under Σ, that the true joint lies
             within this fraction of the longer side of its box; 0.05 is mmpose's PCK threshold.
     """
+
+    covariance_weights = ('covariance_branch.',)
 
     def __init__(
         self,
@@ -113,8 +117,8 @@ class HeteroscedasticHead(HeatmapHead):
         self.covariance_branch = CovarianceBranch(
             bottleneck_dim, self.dim, covariance, covariance_width, covariance_blocks
         )
-        self.objective = MODELS.build(objective)
-        self.objective.check(self.covariance, self.dim)
+        self.objective: Objective
+        self._go_to(Phase(0, objective, covariance))
 
     def _feature_size(self) -> tuple[int, int]:
         """(h, w) of the backbone's map: each deconvolution doubles it, up to the heatmap."""
@@ -142,14 +146,13 @@ class HeteroscedasticHead(HeatmapHead):
         """The parameterisation in force."""
         return self.covariance_branch.parameterisation
 
-    def switch(self, objective: dict | None = None, covariance: dict | None = None) -> None:
-        """Go on with another objective, parameterisation, or both; None leaves one as it is."""
-        built = self.objective if objective is None else MODELS.build(objective)
-        if covariance is not None:
-            built.check(MODELS.build(covariance), self.dim)
-            self.covariance_branch.switch(covariance)
-        built.check(self.covariance, self.dim)
-        self.objective = built.to(self.log_temperature.device)
+    def _train(self, phase: Phase) -> None:
+        kept = phase.objective == self.phase.objective
+        objective = self.objective if kept else MODELS.build(phase.objective)
+        assert phase.covariance is not None
+        objective.check(MODELS.build(phase.covariance), self.dim)
+        self.covariance_branch.switch(phase.covariance)
+        self.objective = objective.to(self.log_temperature.device)
 
     def forward(
         self, feats: Sequence[Tensor], dtype: torch.dtype = torch.float32

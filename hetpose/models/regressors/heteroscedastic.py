@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 
 from hetpose.models.covariance import CovarianceParameterisation
 from hetpose.models.objectives import Objective
+from hetpose.models.phase import Phase, Switchable, same_meaning
 from hetpose.models.regressors.diverged import DivergedError
 from hetpose.models.regressors.networks import FreeVector, build_networks
 from hetpose.ops.covariance import Covariance
@@ -28,7 +30,7 @@ Config = dict[str, Any]
 
 
 @MODELS.register_module()
-class HeteroscedasticRegressor(BaseModel):
+class HeteroscedasticRegressor(Switchable, BaseModel):
     """μ(x) and Σ(x) from two networks without shared parameters.
 
     Args:
@@ -42,6 +44,7 @@ class HeteroscedasticRegressor(BaseModel):
         data_preprocessor: as in mmengine; the default moves batches to the device.
     """
 
+    covariance_weights = ('covariance_network.', 'covariance.', 'initial_')
     initial_weight: Tensor
     initial_bias: Tensor
 
@@ -66,23 +69,17 @@ class HeteroscedasticRegressor(BaseModel):
         )
         self.objective: Objective
         self.covariance: CovarianceParameterisation | None = None
-        self._covariance_config: Config | None = None
         self._remember_initial_outputs()
-        self._use(MODELS.build(objective), covariance)
-
-    def switch(self, objective: Config | None = None, covariance: Config | None = None) -> None:
-        """Go on with another objective and/or parameterisation; None leaves one as it is."""
-        built = self.objective if objective is None else MODELS.build(objective)
-        self._use(built, self._covariance_config if covariance is None else covariance)
+        self._go_to(Phase(0, objective, covariance))
 
     @property
     def mean_frozen(self) -> bool:
         """Whether the mean network is held fixed."""
-        return not next(self.mean_network.parameters()).requires_grad
+        return self.phase.mean_frozen
 
     def freeze_mean(self) -> None:
         """Hold the mean network fixed, in eval mode, from now on."""
-        self.mean_network.requires_grad_(False).eval()
+        self._go_to(replace(self.phase, mean_frozen=True))
 
     def train(self, mode: bool = True) -> HeteroscedasticRegressor:
         """Training mode, but for a frozen mean network."""
@@ -196,37 +193,45 @@ class HeteroscedasticRegressor(BaseModel):
         step = MessageHub.get_current_instance().get_info('iter', 0)
         return DivergedError(method, step, reason)
 
-    def _use(self, objective: Objective, covariance: Config | None) -> None:
-        parameterisation = None if covariance is None else MODELS.build(covariance)
-        objective.check(parameterisation, self.out_dim)
-        if parameterisation is not None:
-            needed = parameterisation.num_outputs(self.out_dim)
-            if needed > self.outputs:
-                raise ValueError(
-                    f'{type(parameterisation).__name__} needs {needed} outputs of a network with '
-                    f'{self.outputs}: build the model with covariance_outputs={needed}'
-                )
-            parameterisation.prepare(self.out_dim)
-        previous = getattr(self, 'covariance', None)
-        if (
-            parameterisation is not None
-            and parameterisation.relocates
-            and hasattr(self, 'objective')
-        ):
-            raise ValueError(
-                f'{type(parameterisation).__name__} gives the mean network another meaning: it '
-                'cannot be switched to'
-            )
-        if previous is not None and covariance == self._covariance_config:
-            parameterisation = previous  # keeps its buffers
+    def _train(self, phase: Phase) -> None:
+        kept = phase.objective == self.phase.objective
+        objective = self.objective if kept else MODELS.build(phase.objective)
+        previous = self.covariance
+        covariance = self._built_covariance(phase)
+        objective.check(covariance, self.out_dim)
         self.objective = objective
-        self.covariance = parameterisation
-        self._covariance_config = covariance
-        if parameterisation is not None:
-            parameterisation.to(next(self.parameters()).device)
-            if previous is None and isinstance(self.covariance_network, FreeVector):
-                # Nothing has trained the vector yet, and at A = 0 the gradient of A Aᵀ is 0.
-                self._start_at_identity(self.covariance_network, parameterisation)
+        self.covariance = covariance
+        if phase.mean_frozen != self.phase.mean_frozen:
+            self.mean_network.requires_grad_(not phase.mean_frozen)
+            self.mean_network.train(self.training and not phase.mean_frozen)
+        fresh = previous is None and covariance is not None
+        if fresh and isinstance(self.covariance_network, FreeVector):
+            # Nothing has trained the vector yet, and at A = 0 the gradient of A Aᵀ is 0.
+            self._start_at_identity(self.covariance_network, covariance)
+
+    def _built_covariance(self, phase: Phase) -> CovarianceParameterisation | None:
+        """The parameterisation of a phase; one that means the same keeps its anchor."""
+        if phase.covariance is None:
+            return None
+        if self.covariance is not None and phase.covariance == self.phase.covariance:
+            return self.covariance
+        built: CovarianceParameterisation = MODELS.build(phase.covariance)
+        needed = built.num_outputs(self.out_dim)
+        if needed > self.outputs:
+            raise ValueError(
+                f'{type(built).__name__} needs {needed} outputs of a network with {self.outputs}: '
+                f'build the model with covariance_outputs={needed}'
+            )
+        built.prepare(self.out_dim)
+        goes_on = same_meaning(phase.covariance, self.phase.covariance)
+        if built.relocates and self.phase.objective is not None and not goes_on:
+            raise ValueError(
+                f'{type(built).__name__} gives the mean network another meaning: it cannot be '
+                'switched to'
+            )
+        if goes_on and self.covariance is not None:
+            built.load_state_dict(self.covariance.state_dict())
+        return built.to(next(self.parameters()).device).train(self.training)
 
     @torch.no_grad()
     def _remember_initial_outputs(self) -> None:

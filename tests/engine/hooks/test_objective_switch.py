@@ -4,16 +4,19 @@ import pytest
 import torch
 from mmengine.logging import MMLogger
 
-from hetpose.engine.hooks.objective_switch import PHASE_KEY, ObjectiveSwitchHook, find_switchable
+from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook, find_switchable
+from hetpose.models.phase import Phase, Switchable
 
 
-class Head(torch.nn.Module):
+class Head(Switchable):
+    """Records the phases that it trains."""
+
     def __init__(self) -> None:
         super().__init__()
         self.calls: list = []
 
-    def switch(self, objective=None, covariance=None) -> None:
-        self.calls.append((objective, covariance))
+    def _train(self, phase: Phase) -> None:
+        self.calls.append((phase.objective, phase.covariance))
 
 
 class Runner:
@@ -23,14 +26,10 @@ class Runner:
         self.epoch = epoch
         self.model = torch.nn.Module()
         self.model.head = Head()
-        self.info: dict = {}
-        self.message_hub = SimpleNamespace(update_info=self.info.__setitem__)
         self.optim_wrapper = SimpleNamespace(
             param_groups=[{'lr': 1.0}], optimizer=SimpleNamespace(state={'moments': 1})
         )
         self.logger = MMLogger.get_current_instance()
-        self._train_loop: object = {}
-        self._resume = False
 
 
 SWITCHES = [dict(epoch=5, covariance='c', lr=0.1), dict(epoch=2, objective='o')]
@@ -43,8 +42,8 @@ def test_each_switch_happens_once_from_its_epoch_on() -> None:
         hook.before_train_epoch(runner)
         seen.append((len(runner.model.head.calls), runner.optim_wrapper.param_groups[0]['lr']))
     assert seen == [(0, 1.0)] * 2 + [(1, 1.0)] * 3 + [(2, 0.1)] * 3
-    assert runner.model.head.calls == [('o', None), (None, 'c')]
-    assert runner.info[PHASE_KEY] == 2
+    assert runner.model.head.calls == [('o', None), ('o', 'c')]
+    assert runner.model.head.phase.number == 2
 
 
 def test_a_run_that_starts_past_a_switch_makes_it() -> None:
@@ -53,18 +52,13 @@ def test_a_run_that_starts_past_a_switch_makes_it() -> None:
     assert len(runner.model.head.calls) == 2
 
 
-def test_a_checkpoint_is_loaded_in_its_own_phase() -> None:
-    hook, runner = ObjectiveSwitchHook(SWITCHES), Runner()
-    hook.after_load_checkpoint(runner, {'meta': {'epoch': 5}})  # the last epoch was number 4
-    assert runner.model.head.calls == [('o', None)]
+def test_what_the_record_says_is_done_is_not_done_again() -> None:
+    hook, runner = ObjectiveSwitchHook(SWITCHES), Runner(epoch=7)
+    runner.model.head.phase = Phase(2, 'o', 'c')  # as a checkpoint of the second phase brings it
+    hook.before_train_epoch(runner)
+    assert not runner.model.head.calls
     assert runner.optim_wrapper.param_groups[0]['lr'] == 1.0
-
-
-def test_a_checkpoint_within_an_epoch_says_its_own_phase() -> None:
-    hook, runner = ObjectiveSwitchHook(SWITCHES), Runner()
-    hub = {'runtime_info': {PHASE_KEY: 2}}
-    hook.after_load_checkpoint(runner, {'meta': {'epoch': 5}, 'message_hub': hub})
-    assert runner.model.head.calls == [('o', None), (None, 'c')]
+    assert runner.optim_wrapper.optimizer.state == {'moments': 1}
 
 
 @pytest.mark.parametrize(
@@ -79,13 +73,6 @@ def test_moments_of_the_old_objective_are_forgotten(wanted: dict, left: dict) ->
     assert runner.optim_wrapper.optimizer.state == left
 
 
-def test_restored_moments_are_kept() -> None:
-    hook, runner = ObjectiveSwitchHook(SWITCHES), Runner(epoch=7)
-    hook.after_load_checkpoint(runner, {'meta': {'epoch': 7}})
-    hook.before_train_epoch(runner)
-    assert runner.optim_wrapper.optimizer.state == {'moments': 1}
-
-
 def test_a_switch_must_be_understood() -> None:
     with pytest.raises(ValueError, match='needs epoch'):
         ObjectiveSwitchHook([dict(objective='o')])
@@ -94,5 +81,5 @@ def test_a_switch_must_be_understood() -> None:
 
 
 def test_a_model_without_switch_is_refused() -> None:
-    with pytest.raises(TypeError, match='no switch'):
+    with pytest.raises(TypeError, match='trains in phases'):
         find_switchable(torch.nn.Linear(1, 1))

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
-from hetpose.engine.hooks.objective_switch import PHASE_KEY
 from hetpose.engine.hooks.plateau import TrainingLossPlateauHook
+from hetpose.models.phase import Phase, Switchable
 
 
 class Hub(dict):
@@ -24,10 +24,9 @@ class FakeRunner:
         ]
         self.optim_wrapper = torch.optim.SGD(groups, lr=1.0)
         self.message_hub = Hub()
-        self.model = torch.nn.Module()
+        self.model = Switchable()
         self.model.objective = torch.nn.Module()
         self.model.objective.decoupled = decoupled
-        self.model.switch = None
 
     @property
     def rates(self) -> list[float]:
@@ -70,7 +69,7 @@ def test_decoupled_parts_are_watched_apart() -> None:
 def test_a_new_phase_starts_a_new_count() -> None:
     hook, runner = TrainingLossPlateauHook(patience=2), FakeRunner()
     epoch(hook, runner, 1.0)
-    runner.message_hub[PHASE_KEY] = 1
+    runner.model.phase = Phase(1)
     for step in range(4):
         epoch(hook, runner, 100.0 - step)  # far above the old best, and falling
     assert runner.rates == [1.0, 1.0]
@@ -82,3 +81,11 @@ def test_the_count_lives_in_the_message_hub() -> None:
     for _ in range(4):
         epoch(TrainingLossPlateauHook(patience=2), runner, 1.0)
     assert runner.rates[0] == 0.25
+
+
+def test_any_model_will_do() -> None:
+    runner = FakeRunner()
+    runner.model = torch.nn.Linear(1, 1)
+    for _ in range(4):
+        epoch(TrainingLossPlateauHook(patience=2), runner, 1.0)
+    assert runner.rates == [0.25, 0.25]

@@ -72,7 +72,7 @@ def test_a_covariance_that_a_switch_brings_in_starts_from_the_epoch_before() -> 
     model.objective(residual, torch.zeros(40, 2), model.covariance(torch.zeros(40, 3), 2))
     hook.after_train_epoch(runner)
     runner.epoch = 1
-    switch._advance(runner, 1, set_lr=False)
+    model.switch(covariance=anchored)
     assert not model.covariance.is_set
     hook.before_train_epoch(runner)
     matrix = model.covariance(torch.zeros(1, 3), 2).matrix[0]

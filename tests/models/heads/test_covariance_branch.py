@@ -2,7 +2,6 @@ import pytest
 import torch
 from helpers_pose import DIM
 
-from hetpose.models.heads import covariance_branch
 from hetpose.models.heads.covariance_branch import CovarianceBranch
 
 FACTOR = dict(type='FactorCovariance', floor=1e-6)
@@ -34,42 +33,19 @@ def test_switching_to_the_same_keeps_the_weights():
     assert not branch.net[-1].weight.any()
 
 
-def test_parameterisation_travels_in_the_state_dict():
-    source = CovarianceBranch(3, DIM, FACTOR, width=8, blocks=1)
-    source.switch(dict(type='AnchoredCovariance'))
-    source.parameterisation.set_anchor(4 * torch.eye(DIM))
-    target = CovarianceBranch(3, DIM, FACTOR, width=8, blocks=1)
-    target.load_state_dict(source.state_dict())
-    assert target.config['type'] == 'AnchoredCovariance'
-    z = torch.randn(2, 3)
-    torch.testing.assert_close(source.eval()(z, None).matrix, target.eval()(z, None).matrix)
-
-
-def test_settings_of_the_same_parameterisation_are_the_models_own():
-    source = CovarianceBranch(3, DIM, FACTOR, width=8, blocks=1)
-    torch.nn.init.normal_(source.net[-1].weight)
-    target = CovarianceBranch(3, DIM, dict(FACTOR, floor=0.5), width=8, blocks=1)
-    target.load_state_dict(source.state_dict())
-    assert target.parameterisation.floor == 0.5
-    assert target.config['floor'] == 0.5
-    z = torch.randn(2, 3)
-    torch.testing.assert_close(
-        target.eval()(z, None).matrix - source.eval()(z, None).matrix,
-        ((0.5 - 1e-6) * torch.eye(DIM)).expand(2, DIM, DIM),
-        atol=1e-5,
-        rtol=1e-5,
+def test_another_floor_keeps_what_was_learned():
+    branch = CovarianceBranch(
+        3, DIM, dict(type='AnchoredCovariance', floor=1e-3), width=8, blocks=1
     )
-
-
-def test_another_order_is_another_parameterisation(monkeypatch):
-    said = []
-    monkeypatch.setattr(covariance_branch, 'print_log', lambda text, **_: said.append(text))
-    taylor = dict(type='TaylorInducedCovariance', floor=1e-6)
-    source = CovarianceBranch(3, DIM, dict(taylor, order='gradient'), width=8, blocks=1)
-    target = CovarianceBranch(3, DIM, taylor, width=8, blocks=1)
-    target.load_state_dict(source.state_dict())
-    assert target.parameterisation.taylor_order == 'gradient'
-    assert len(said) == 1
-    assert 'gradient' in said[0]
-    target.load_state_dict(source.state_dict())
-    assert len(said) == 1
+    torch.nn.init.normal_(branch.net[-1].weight)
+    branch.parameterisation.set_anchor(4 * torch.eye(DIM))
+    z = torch.randn(2, 3)
+    before = branch.eval()(z, None).matrix
+    branch.switch(dict(type='AnchoredCovariance', floor=0.5))
+    assert branch.parameterisation.floor == 0.5
+    torch.testing.assert_close(
+        branch.eval()(z, None).matrix - before,
+        ((0.5 - 1e-3) * torch.eye(DIM)).expand(2, DIM, DIM),
+        atol=1e-4,
+        rtol=1e-4,
+    )
