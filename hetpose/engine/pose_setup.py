@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 from mmengine.config import Config
-from mmpose.apis.inference import dataset_meta_from_config
-from mmpose.registry import KEYPOINT_CODECS
+from mmpose.datasets.datasets.utils import parse_pose_metainfo
+from mmpose.registry import DATASETS, KEYPOINT_CODECS
 from torch import Tensor, nn
 
 from hetpose.engine.config_file import one_line
@@ -104,12 +104,16 @@ def _difference(left: dict[str, Any], right: dict[str, Any]) -> str:
 
 def joint_count(config: Config) -> int | None:
     """How many joints the training data of a config have; None where it does not tell."""
-    try:
-        meta = dataset_meta_from_config(config, 'train')
-    except (AttributeError, KeyError, TypeError, FileNotFoundError):
-        return None  # building the data set will tell what is wrong with it
-    names = (meta or {}).get('keypoint_id2name')
-    return len(names) if names else None
+    loader = config.get('train_dataloader') or {}
+    for _, node in typed_dicts(loader.get('dataset')):  # a wrapper comes before what it wraps
+        metainfo = node.get('metainfo') or getattr(DATASETS.get(node['type']), 'METAINFO', None)
+        if not metainfo:
+            continue
+        try:
+            return len(parse_pose_metainfo(dict(metainfo))['keypoint_id2name']) or None
+        except (AssertionError, AttributeError, KeyError, TypeError, OSError):
+            return None  # building the data set will tell what is wrong with it
+    return None
 
 
 def _check_joints(config: Config) -> None:

@@ -78,6 +78,18 @@ def test_a_config_that_contradicts_itself(changes: dict, message: str | None) ->
     return None
 
 
+def test_joints_are_counted_inside_wrappers() -> None:
+    made = config()
+    inner = made.train_dataloader.dataset
+    made.train_dataloader.dataset = dict(
+        type='PseudoLabelDataset', dataset=inner, pipeline=inner.pipeline
+    )
+    check_pose_config(made)
+    made.model.head.out_channels = 6
+    with pytest.raises(UserError, match='4 joints'):
+        check_pose_config(made)
+
+
 def test_other_models_are_left_alone() -> None:
     check_pose_config(Config(dict(model=dict(type='Anything'))))
     check_pose_config(Config(dict(model=dict(type='Anything', head=dict(type='HeatmapHead')))))
