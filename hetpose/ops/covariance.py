@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 import torch
 from torch import Tensor
 
+from hetpose.ops import student
 from hetpose.ops.gaussian import negative_log_likelihood
 from hetpose.ops.spd import safe_cholesky, symmetric_sqrt
-from hetpose.ops.student import variance_ratio
 
 View = Tensor | Callable[[], Tensor]
 
@@ -76,7 +76,7 @@ class Covariance:
     @classmethod
     def of_student(cls, scale: Covariance, degrees_of_freedom: Tensor) -> Covariance:
         """Σ = ν/(ν − 2)·S of a Student-t with scale S, (..., d, d), and ν > 2, (...)."""
-        made = scale.times(variance_ratio(degrees_of_freedom))
+        made = scale.times(student.variance_ratio(degrees_of_freedom))
         made.degrees_of_freedom, made._scale = degrees_of_freedom, scale
         return made
 
@@ -132,8 +132,15 @@ class Covariance:
         return self._view('variances', self._variances_from_factor)
 
     def negative_log_likelihood(self, residual: Tensor, mask: Tensor | None = None) -> Tensor:
-        """½(d log 2π + log|Σ| + rᵀ Σ⁻¹ r) of residuals (..., d) that are present in the mask."""
-        return negative_log_likelihood(residual, mask=mask, scale_tril=self.scale_tril)
+        """½(d log 2π + log|Σ| + rᵀ Σ⁻¹ r) of residuals (..., d) that are present in the mask.
+
+        With degrees of freedom it is the Student-t's.
+        """
+        if self.degrees_of_freedom is None:
+            return negative_log_likelihood(residual, mask=mask, scale_tril=self.scale_tril)
+        return student.negative_log_likelihood(
+            residual, None, self.degrees_of_freedom, mask, scale_tril=self.scale.scale_tril
+        )
 
     def detach(self) -> Covariance:
         """The same Σ without gradient."""

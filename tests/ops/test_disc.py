@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from hetpose.ops import student
 from hetpose.ops.disc import disc_probability
 
 
@@ -40,3 +41,24 @@ def test_limits():
     assert disc_probability(sigma, 0.0).item() == 0
     assert disc_probability(sigma, 1e6).item() == pytest.approx(1)
     assert disc_probability(torch.zeros(2, 2), 1.0).item() == 1
+
+
+def test_a_student_in_a_disc_against_sampling():
+    covariance = torch.tensor([[3.0, 1.0], [1.0, 0.8]], dtype=torch.float64)
+    nu = torch.tensor(3.0, dtype=torch.float64)
+    draws = student.sample(
+        torch.zeros(2, dtype=torch.float64),
+        student.scale_from_covariance(covariance, nu),
+        nu,
+        400_000,
+        torch.Generator().manual_seed(0),
+    )
+    for radius in (0.5, 2.0, 8.0):
+        found = disc_probability(covariance, radius, degrees_of_freedom=nu).item()
+        share = (draws.norm(dim=-1) <= radius).double().mean().item()
+        assert found == pytest.approx(share, abs=0.004)
+    endless = torch.tensor(torch.inf, dtype=torch.float64)
+    gaussian = disc_probability(covariance, 1.0)
+    torch.testing.assert_close(
+        disc_probability(covariance, 1.0, degrees_of_freedom=endless), gaussian
+    )

@@ -10,23 +10,26 @@ import torch
 from torch import Tensor
 
 from hetpose.ops.spd import to_float64
+from hetpose.ops.student import check_degrees_of_freedom
 
 
 @dataclass(frozen=True)
 class GaussianArrays:
     """N samples in float64: residual (N, d), zero where missing; covariance (N, d, d); mask (N,
-    d); block b.
+    d); block b; degrees_of_freedom (N,) of Student-t predictions, None of Gaussians.
     """
 
     residual: Tensor
     covariance: Tensor
     mask: Tensor
     block: int
+    degrees_of_freedom: Tensor | None = None
 
     def select(self, index: Tensor) -> GaussianArrays:
         """The samples of an index (n,) or a boolean (N,)."""
+        nu = None if self.degrees_of_freedom is None else self.degrees_of_freedom[index]
         return GaussianArrays(
-            self.residual[index], self.covariance[index], self.mask[index], self.block
+            self.residual[index], self.covariance[index], self.mask[index], self.block, nu
         )
 
 
@@ -81,13 +84,18 @@ def _mask(mask: Any, mean: Tensor, block: int | None = None) -> Tensor:
 
 
 def gaussian_arrays(
-    mean: Any, cov: Any, target: Any, mask: Any = None, block: int | None = None
+    mean: Any,
+    cov: Any,
+    target: Any,
+    mask: Any = None,
+    block: int | None = None,
+    degrees_of_freedom: Any = None,
 ) -> GaussianArrays:
     """Check arrays (numpy, torch or lists) and bring them to one shape.
 
     Shapes: mean and target (N, d), (N, K, b) or (N,); cov (N, d, d), (N, K, b, b) or variances
     like the mean; mask like the mean or (N, K), true where present. block is b, taken from (N, K,
-    b), else 1 unless given.
+    b), else 1 unless given. degrees_of_freedom is one number or (N,), above 2.
     """
     mean, target = _tensor(mean, 'mean').double(), _tensor(target, 'target').double()
     cov = _tensor(cov, 'cov')
@@ -113,4 +121,16 @@ def gaussian_arrays(
             raise ValueError(
                 f'{name}: {bad} of {len(value)} samples are not finite; mask what is missing'
             )
-    return GaussianArrays(residual, to_float64(covariance, 'cov'), here, block)
+    nu = _degrees_of_freedom(degrees_of_freedom, len(residual))
+    return GaussianArrays(residual, to_float64(covariance, 'cov'), here, block, nu)
+
+
+def _degrees_of_freedom(value: Any, size: int) -> Tensor | None:
+    """(N,) from None, one number or (N,); the covariance exists above 2."""
+    if value is None:
+        return None
+    nu = _tensor(value, 'degrees_of_freedom').double()
+    if nu.shape not in ((), (size,)):
+        raise ValueError(f'degrees_of_freedom has shape {tuple(nu.shape)}, expected ({size},)')
+    check_degrees_of_freedom(nu, lowest=2)
+    return nu.expand(size)

@@ -196,7 +196,11 @@ def calibrate(
         spare = _recalibrated(spare, recalibration)
         for kind in KINDS:
             ellipsoids[kind] = ConformalEllipsoids.fit(
-                *_tensors(spare), level=conformal, kind=kind, block=spare.data.block
+                *_tensors(spare),
+                level=conformal,
+                kind=kind,
+                block=spare.data.block,
+                degrees_of_freedom=spare.data.degrees_of_freedom,
             )
             covered[kind] = _covered(ellipsoids[kind], after)
     return CalibrationReport(
@@ -221,6 +225,7 @@ def _recalibration(fit: Predictions, per_joint: bool, floor: bool) -> Recalibrat
         covariance,
         residual,
         mask,
+        degrees_of_freedom=fit.data.degrees_of_freedom,
         per_joint=per_joint,
         floor=floor,
         block=fit.data.block,
@@ -238,7 +243,8 @@ def _recalibrated(predictions: Predictions, recalibration: Recalibration) -> Pre
 
 def _covered(ellipsoids: ConformalEllipsoids, predictions: Predictions) -> list[float]:
     """Share of the known samples inside, per ellipsoid."""
-    inside = ellipsoids.contains(*_tensors(predictions))
+    nu = predictions.data.degrees_of_freedom
+    inside = ellipsoids.contains(*_tensors(predictions), degrees_of_freedom=nu)
     known = predictions.data.mask
     if ellipsoids.kind == 'per_block':
         known = known.unflatten(-1, (-1, ellipsoids.block)).any(-1)
@@ -248,8 +254,8 @@ def _covered(ellipsoids: ConformalEllipsoids, predictions: Predictions) -> list[
 
 
 def read_arrays(path: str | Path, names: Sequence[str] = (), units: str = '') -> Predictions:
-    """Predictions from an NPZ file: mean, cov, target, optionally mask and names (see
-    ``hetpose.calibration``).
+    """Predictions from an NPZ file: mean, cov, target, optionally mask, degrees_of_freedom and
+    names (see ``hetpose.calibration``).
     """
     path = Path(path)
     try:
@@ -263,7 +269,11 @@ def read_arrays(path: str | Path, names: Sequence[str] = (), units: str = '') ->
             f'{path} lacks {", ".join(missing)}; it holds {", ".join(sorted(arrays)) or "nothing"}'
         )
     try:
-        data = gaussian_arrays(arrays['mean'], arrays['cov'], arrays['target'], arrays.get('mask'))
+        data = gaussian_arrays(
+            *(arrays[name] for name in ('mean', 'cov', 'target')),
+            mask=arrays.get('mask'),
+            degrees_of_freedom=arrays.get('degrees_of_freedom'),
+        )
     except ValueError as error:
         raise UserError(f'{path}: {error}') from error
     count = data.residual.shape[-1] // data.block

@@ -25,7 +25,7 @@ from hetpose.engine.hooks.keep_best import kept_weights
 from hetpose.engine.phases import enter_phase
 from hetpose.engine.suite import resolve
 from hetpose.errors import UserError
-from hetpose.evaluation.metrics.calibration import read_gaussians
+from hetpose.evaluation.metrics.calibration import Gaussians, read_gaussians
 
 SPLITS = ('train', 'val', 'test')
 
@@ -112,10 +112,10 @@ def predict_split(
             break
     if not rows:
         raise UserError(f'the {split} split of {config.filename} is empty')
-    mean, covariance, target, mask = (
-        torch.cat([row[i] for row in rows])[:limit] for i in range(4)
+    mean, covariance, target, mask, nu = (
+        column if column is None else column[:limit] for column in Gaussians.joined(rows)
     )
-    data = gaussian_arrays(mean, covariance, target, mask, block=2 if pose else 1)
+    data = gaussian_arrays(mean, covariance, target, mask, 2 if pose else 1, nu)
     parts = range(mean.shape[1] // data.block) if joints is None else joints[0].tolist()
     known = getattr(loader.dataset, 'metainfo', {}).get('keypoint_id2name', {})
     return Predictions(

@@ -79,6 +79,7 @@ class Recalibration:
         target: Any,
         mask: Any = None,
         *,
+        degrees_of_freedom: Any = None,
         per_joint: bool = False,
         floor: bool = True,
         block: int | None = None,
@@ -91,20 +92,26 @@ class Recalibration:
         ``floor=False`` keeps β at 0.
 
         Arrays as for ``hetpose.calibration``. Per joint, each joint is fitted on its own marginal.
+        Degrees of freedom stay as they are.
         """
         from hetpose.apis.calibration.arrays import gaussian_arrays
-        from hetpose.ops.gaussian import negative_log_likelihood
+        from hetpose.ops.student import predictive_nll
 
-        data = gaussian_arrays(mean, cov, target, mask, block)
-        arrays = (data.residual, data.covariance, data.mask)
+        data = gaussian_arrays(mean, cov, target, mask, block, degrees_of_freedom)
+        residual, covariance, here, nu = (
+            data.residual,
+            data.covariance,
+            data.mask,
+            data.degrees_of_freedom,
+        )
         if per_joint:
-            alpha, beta = fit_per_block(*arrays, block=data.block, floor=floor)
+            alpha, beta = fit_per_block(residual, covariance, here, data.block, floor, nu)
         else:
-            pair = fit_scale_and_floor(*arrays, floor=floor)
+            pair = fit_scale_and_floor(residual, covariance, here, floor, nu)
             alpha, beta = (pair[0],), (pair[1],)
-        nll_before = negative_log_likelihood(*arrays).mean().item()
-        changed = _apply(data.covariance, alpha, beta)
-        nll_after = negative_log_likelihood(data.residual, changed, data.mask).mean().item()
+        nll_before = predictive_nll(residual, covariance, nu, here).mean().item()
+        changed = _apply(covariance, alpha, beta)
+        nll_after = predictive_nll(residual, changed, nu, here).mean().item()
         dim, count = data.residual.shape[-1], len(data.residual)
         return cls(
             alpha,

@@ -57,6 +57,8 @@ class CalibrationResult:
 
     def verdict(self) -> str:
         """One sentence: whether the covariances are too small, too large, or about right."""
+        if self.overall.heavy_tailed:
+            return self._verdict_of_coverage()
         chi2 = self.overall.chi2
         margin = (
             3 * (2 / self.overall.dims) ** 0.5
@@ -65,6 +67,14 @@ class CalibrationResult:
         if abs(chi2 - 1) <= margin:
             return f'Scale is right within sampling error: {factor}.'
         return f'{"Over" if chi2 > 1 else "Under"}-confident: {factor}.'
+
+    def _verdict_of_coverage(self, level: float = 0.9) -> str:
+        """The same by coverage: of heavy tails a mean of squares has no useful standard error."""
+        found, count = self.overall.covered(level), self.overall.count
+        held = f'{level:.0%} ellipsoids hold {found:.1%}'
+        if abs(found - level) <= 3 * (level * (1 - level) / count) ** 0.5:
+            return f'Scale is right within sampling error: {held}.'
+        return f'{"Over" if found < level else "Under"}-confident: {held}.'
 
     def summary(self) -> str:
         """A Markdown table: a row for all together, then one per joint or dimension."""
@@ -99,15 +109,18 @@ def calibration(
     names: Sequence[str] | None = None,
     units: str = '',
     bins: int = 10,
+    degrees_of_freedom: Any = None,
 ) -> CalibrationResult:
     """How well Gaussian predictions are calibrated, together and per joint.
 
     Shapes (numpy, torch or lists): mean and target (N, d), (N, K, 2) or (N,); cov (N, d, d), per
     joint (N, K, 2, 2), or variances shaped like the mean; mask like the mean or (N, K), true where
     the target is known. For (N, d) arrays of joints give ``block=2``. ``names`` name the K joints
-    (or d dimensions), ``units`` the lengths.
+    (or d dimensions), ``units`` the lengths. With ``degrees_of_freedom``, one number or (N,) above
+    2, the predictions are Student-t with covariance ``cov``.
     """
-    return arrays_calibration(gaussian_arrays(mean, cov, target, mask, block), names, units, bins)
+    data = gaussian_arrays(mean, cov, target, mask, block, degrees_of_freedom)
+    return arrays_calibration(data, names, units, bins)
 
 
 def arrays_calibration(
@@ -120,12 +133,13 @@ def arrays_calibration(
     names = [str(i) for i in range(count)] if names is None else list(names)
     if len(names) != count:
         raise ValueError(f'names has {len(names)} entries for {count} joints')
-    overall = calibration_scores(data.residual, data.covariance, data.mask, bins)
+    nu = data.degrees_of_freedom
+    overall = calibration_scores(data.residual, data.covariance, data.mask, bins, nu)
     residual, covariance, mask = split_blocks(
         data.residual, data.covariance, data.mask, data.block
     )
     parts = {
-        name: calibration_scores(residual[:, k], covariance[:, k], mask[:, k], bins)
+        name: calibration_scores(residual[:, k], covariance[:, k], mask[:, k], bins, nu)
         for k, name in enumerate(names)
         if bool(mask[:, k].any())
     }

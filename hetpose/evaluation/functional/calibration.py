@@ -2,7 +2,8 @@
 
 N samples of d dimensions; a mask is True where a dimension is present; K blocks (joints) of b
 dimensions each. If the model is right, the squared Mahalanobis distance of the present dimensions
-is χ² with as many degrees of freedom.
+is χ² with as many degrees of freedom. Where ν is given (``degrees_of_freedom``, one for each
+sample), the predictions are Student-t with covariance Σ, and F takes the place of χ².
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from hetpose.ops.gaussian import mahalanobis_squared
 from hetpose.ops.spd import log_determinant, mask_matrix
+from hetpose.ops.student import marginal_cdf, radial_cdf, radial_quantile, variance_ratio
 
 LEVELS = torch.arange(1, 100, dtype=torch.float64) / 100
 
@@ -64,28 +66,61 @@ def split_blocks(
     )
 
 
-def pit(residual: Tensor, covariance: Tensor, mask: Tensor | None = None) -> Tensor:
+def pit(
+    residual: Tensor,
+    covariance: Tensor,
+    mask: Tensor | None = None,
+    degrees_of_freedom: Tensor | None = None,
+) -> Tensor:
     """Probability integral transform of the distance: F_χ²(n)(rᵀΛr), n the present dimensions; NaN
     where n = 0.
 
-    Uniform on [0, 1] if the model is right. Shapes: (..., d), (..., d, d), mask (..., d) → (...).
+    Uniform on [0, 1] if the model is right. Shapes: (..., d), (..., d, d), mask (..., d),
+    degrees_of_freedom (...) → (...).
     """
     here = present(residual, mask)
     count = here.sum(-1).to(residual.dtype)
     distance = mahalanobis_squared(residual, covariance, here)
-    value = torch.special.gammainc(count.clamp(min=1) / 2, distance.clamp(min=0) / 2)
+    count_or_one = count.clamp(min=1)
+    if degrees_of_freedom is None:
+        value = torch.special.gammainc(count_or_one / 2, distance.clamp(min=0) / 2)
+    else:
+        distance = distance.clamp(min=0) * variance_ratio(degrees_of_freedom)
+        value = radial_cdf(distance, count_or_one, degrees_of_freedom)
     return torch.where(count > 0, value, torch.nan)
 
 
-def marginal_pit(residual: Tensor, covariance: Tensor, mask: Tensor | None = None) -> Tensor:
+def marginal_pit(
+    residual: Tensor,
+    covariance: Tensor,
+    mask: Tensor | None = None,
+    degrees_of_freedom: Tensor | None = None,
+) -> Tensor:
     """PIT of every dimension by itself, Φ(r_i/σ_i); NaN where missing. It shows bias, to which
     ``pit`` is blind.
 
-    Shapes: (..., d), (..., d, d), mask (..., d) → (..., d).
+    Shapes: (..., d), (..., d, d), mask (..., d), degrees_of_freedom (...) → (..., d).
     """
-    std = covariance.diagonal(dim1=-2, dim2=-1).sqrt()
-    value = torch.special.ndtr(residual / std)
+    deviation = residual / covariance.diagonal(dim1=-2, dim2=-1).sqrt()
+    if degrees_of_freedom is None:
+        value = torch.special.ndtr(deviation)
+    else:
+        ratio = variance_ratio(degrees_of_freedom)[..., None]
+        value = marginal_cdf(deviation * ratio.sqrt(), degrees_of_freedom[..., None])
     return torch.where(present(residual, mask), value, torch.nan)
+
+
+def squared_radius(
+    level: float, dim: int | Tensor, degrees_of_freedom: Tensor | None = None
+) -> float | Tensor:
+    """rᵀΛr of the ellipsoid that holds ``level``: χ² quantile, or (ν − 2)/ν·n·F(n, ν) quantile.
+
+    Shapes: dim n and degrees_of_freedom broadcast to (...) → a number without ν, else (...).
+    """
+    if degrees_of_freedom is None:
+        return float(stats.chi2.ppf(level, dim))
+    quantile = radial_quantile(level, dim, degrees_of_freedom)
+    return quantile / variance_ratio(degrees_of_freedom)
 
 
 def coverage(values: Tensor, levels: Tensor = LEVELS) -> Tensor:
@@ -157,10 +192,16 @@ class Sharpness:
     ellipse_area: float | None  # mean area of the ellipse of ``level``; two dimensions only
 
 
-def sharpness(covariance: Tensor, mask: Tensor | None = None, level: float = 0.9) -> Sharpness:
+def sharpness(
+    covariance: Tensor,
+    mask: Tensor | None = None,
+    level: float = 0.9,
+    degrees_of_freedom: Tensor | None = None,
+) -> Sharpness:
     """Size of the predicted covariances, over samples with anything present.
 
-    Area of an ellipse = π q √|Σ|, q the χ²₂ quantile of ``level``. Shapes: (N, d, d), mask (N, d).
+    Area of an ellipse = π q √|Σ|, q the ``squared_radius`` of ``level``. Shapes: (N, d, d), mask
+    (N, d), degrees_of_freedom (N,).
     """
     here = present(covariance.diagonal(dim1=-2, dim2=-1), mask)
     kept = here.any(-1)
@@ -170,8 +211,10 @@ def sharpness(covariance: Tensor, mask: Tensor | None = None, level: float = 0.9
     log_volume = log_determinant(mask_matrix(covariance, here))
     area = None
     if here.shape[-1] == 2 and here.all(-1).any():
-        radius = float(stats.chi2.ppf(level, 2))
-        area = (torch.pi * radius * (log_volume[here.all(-1)] / 2).exp()).mean().item()
+        whole = here.all(-1)
+        nu = None if degrees_of_freedom is None else degrees_of_freedom[kept][whole]
+        radius = squared_radius(level, 2, nu)
+        area = (torch.pi * radius * (log_volume[whole] / 2).exp()).mean().item()
     return Sharpness(
         variances.mean().sqrt().item(), (log_volume / (2 * count)).mean().exp().item(), area
     )

@@ -2,7 +2,8 @@
 right.
 
 The score of a sample is how much its Gaussian ellipsoid of the wanted level has to be scaled to
-reach the truth: s = rᵀΛr / q, q the χ² quantile of the present dimensions. The ceil((n +
+reach the truth: s = rᵀΛr / q, q the χ² quantile of the present dimensions, or that of a Student-t
+(``squared_radius``) where its degrees of freedom are given. The ceil((n +
 1)·level)-th smallest of n held-out scores is a scale that covers a new, exchangeable sample with
 probability of at least ``level``.
 """
@@ -17,7 +18,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from hetpose.evaluation.functional.calibration import present, split_blocks
+from hetpose.evaluation.functional.calibration import present, split_blocks, squared_radius
 from hetpose.ops.gaussian import mahalanobis_squared
 
 KINDS = ('whole', 'per_block', 'simultaneous')
@@ -36,18 +37,25 @@ def conformal_quantile(scores: Tensor, level: float) -> float:
 
 
 def scale_scores(
-    residual: Tensor, covariance: Tensor, mask: Tensor | None, level: float
+    residual: Tensor,
+    covariance: Tensor,
+    mask: Tensor | None,
+    level: float,
+    degrees_of_freedom: Tensor | None = None,
 ) -> Tensor:
-    """rᵀΛr / χ² quantile of the present dimensions; NaN where there are none.
+    """rᵀΛr / its quantile for the present dimensions; NaN where there are none.
 
-    Shapes: (..., d), (..., d, d), mask (..., d) → (...).
+    Shapes: (..., d), (..., d, d), mask (..., d), degrees_of_freedom (...) → (...).
     """
     here = present(residual, mask)
     count = here.sum(-1)
-    table = torch.as_tensor(
-        stats.chi2.ppf(level, range(1, here.shape[-1] + 1)), dtype=residual.dtype
-    ).to(residual.device)
-    quantile = table[count.clamp(min=1) - 1]
+    if degrees_of_freedom is None:
+        table = torch.as_tensor(
+            stats.chi2.ppf(level, range(1, here.shape[-1] + 1)), dtype=residual.dtype
+        ).to(residual.device)
+        quantile = table[count.clamp(min=1) - 1]
+    else:
+        quantile = squared_radius(level, count.clamp(min=1), degrees_of_freedom)
     score = mahalanobis_squared(residual, covariance, here) / quantile
     return torch.where(count > 0, score, torch.nan)
 
@@ -77,13 +85,14 @@ class ConformalEllipsoids:
         level: float = 0.9,
         kind: str = 'whole',
         block: int = 2,
+        degrees_of_freedom: Tensor | None = None,
     ) -> ConformalEllipsoids:
         """Fit on samples that neither trained nor recalibrated the model. Shapes: (n, d), (n, d,
-        d), mask (n, d).
+        d), mask (n, d), degrees_of_freedom (n,).
         """
         if kind not in KINDS:
             raise ValueError(f'kind must be one of {", ".join(KINDS)}, not {kind!r}')
-        scores = cls._scores(residual, covariance, mask, level, kind, block)
+        scores = cls._scores(residual, covariance, mask, level, kind, block, degrees_of_freedom)
         scale = tuple(conformal_quantile(column, level) for column in scores.mT)
         count = tuple(int(n) for n in (~scores.isnan()).sum(0))
         return cls(kind, level, block, scale, count)
@@ -96,28 +105,45 @@ class ConformalEllipsoids:
         level: float,
         kind: str,
         block: int,
+        degrees_of_freedom: Tensor | None,
     ) -> Tensor:
         """Scores (n, 1), or (n, K) for 'per_block'."""
         if kind == 'whole':
-            return scale_scores(residual, covariance, mask, level)[:, None]
-        scores = scale_scores(*split_blocks(residual, covariance, mask, block), level)
+            return scale_scores(residual, covariance, mask, level, degrees_of_freedom)[:, None]
+        nu = None if degrees_of_freedom is None else degrees_of_freedom[:, None]
+        scores = scale_scores(*split_blocks(residual, covariance, mask, block), level, nu)
         if kind == 'per_block':
             return scores
         worst = scores.nan_to_num(nan=-torch.inf).amax(-1, keepdim=True)
         return torch.where(worst.isinf(), torch.nan, worst)
 
-    def contains(self, residual: Tensor, covariance: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Whether the truth lies inside. Shapes: (n, d), (n, d, d), mask (n, d) → bool (n, 1) or
-        (n, K).
+    def contains(
+        self,
+        residual: Tensor,
+        covariance: Tensor,
+        mask: Tensor | None = None,
+        degrees_of_freedom: Tensor | None = None,
+    ) -> Tensor:
+        """Whether the truth lies inside. Shapes: (n, d), (n, d, d), mask (n, d),
+        degrees_of_freedom (n,) → bool (n, 1) or (n, K).
 
         A block with nothing present counts as inside.
         """
-        scores = self._scores(residual, covariance, mask, self.level, self.kind, self.block)
+        settings = self.level, self.kind, self.block
+        scores = self._scores(residual, covariance, mask, *settings, degrees_of_freedom)
         return ~(scores > torch.tensor(self.scale, dtype=scores.dtype, device=scores.device))
 
-    def radius_squared(self, dims: int) -> tuple[float, ...]:
-        """Squared Mahalanobis radius of each ellipsoid of ``dims`` present dimensions."""
-        return tuple(scale * float(stats.chi2.ppf(self.level, dims)) for scale in self.scale)
+    def radius_squared(
+        self, dims: int, degrees_of_freedom: float | None = None
+    ) -> tuple[float, ...]:
+        """Squared Mahalanobis radius of each ellipsoid of ``dims`` present dimensions, for a
+        sample with these degrees of freedom.
+        """
+        nu = degrees_of_freedom
+        quantile = squared_radius(
+            self.level, dims, None if nu is None else torch.tensor(nu, dtype=torch.float64)
+        )
+        return tuple(scale * float(quantile) for scale in self.scale)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for JSON; an infinite scale (too few samples) is null."""

@@ -13,15 +13,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from hetpose.evaluation.functional.calibration import split_blocks
+from hetpose.evaluation.functional.calibration import split_blocks, squared_radius
 from hetpose.ops.affine import scale_covariance
-from hetpose.ops.gaussian import (
-    conditional_residual,
-    kl_divergence,
-    mahalanobis_squared,
-    negative_log_likelihood,
-)
+from hetpose.ops.gaussian import conditional_residual, mahalanobis_squared
 from hetpose.ops.spd import safe_cholesky, symmetric_part
+from hetpose.ops.student import predictive_nll
+from hetpose.ops.student_divergence import kl_from_gaussian
 from hetpose.ops.wasserstein import w2_squared
 
 EIGENVALUE_FLOOR = (
@@ -37,17 +34,20 @@ class PoseErrors:
     covariance: Tensor  # (N, 2K, 2K)
     mask: Tensor  # (N, 2K)
     true_factor: Tensor | None = None  # (N, 2K, m), F with FFᵀ the true covariance
+    degrees_of_freedom: Tensor | None = None  # (N,), of Student-t predictions
 
     def rescaled(self, scale: Tensor) -> PoseErrors:
         """The same errors in units of 1/scale, scale (N, 2) per axis: r ↦ Sr, Σ ↦ SΣS."""
         rows = scale.repeat(1, self.residual.shape[-1] // 2)
         factor = None if self.true_factor is None else self.true_factor * rows[:, :, None]
         covariance = scale_covariance(self.covariance, rows)
-        return PoseErrors(self.residual * rows, covariance, self.mask, factor)
+        return PoseErrors(
+            self.residual * rows, covariance, self.mask, factor, self.degrees_of_freedom
+        )
 
     def with_covariance(self, covariance: Tensor) -> PoseErrors:
-        """The same residuals judged by another covariance (N, 2K, 2K)."""
-        return replace(self, covariance=covariance)
+        """The same residuals judged by Gaussians with another covariance (N, 2K, 2K)."""
+        return replace(self, covariance=covariance, degrees_of_freedom=None)
 
 
 def mean_squared_error(errors: PoseErrors) -> float:
@@ -56,8 +56,12 @@ def mean_squared_error(errors: PoseErrors) -> float:
 
 
 def mean_negative_log_likelihood(errors: PoseErrors) -> float:
-    """Mean over samples of ½(n log 2π + log|Σ| + rᵀΛr), n the present coordinates."""
-    nll = negative_log_likelihood(errors.residual, errors.covariance, errors.mask)
+    """Mean over samples of ½(n log 2π + log|Σ| + rᵀΛr), n the present coordinates; of Student-t
+    predictions their own.
+    """
+    nll = predictive_nll(
+        errors.residual, errors.covariance, errors.degrees_of_freedom, errors.mask
+    )
     return nll.mean().item()
 
 
@@ -71,12 +75,17 @@ def joint_tac(errors: PoseErrors) -> Tensor:
 
 
 def ellipse_coverage(errors: PoseErrors, level: float) -> float:
-    """Share of the present joints with rᵀΣ_k⁻¹r ≤ −2 log(1 − level), the exact χ²₂ quantile."""
+    """Share of the present joints with rᵀΣ_k⁻¹r ≤ −2 log(1 − level), the exact χ²₂ quantile; of
+    Student-t predictions within theirs.
+    """
     if not 0 < level < 1:
         raise ValueError(f'level must lie in (0, 1), got {level}')
     residual, covariance, mask = split_blocks(errors.residual, errors.covariance, errors.mask)
     distance = mahalanobis_squared(residual, covariance, mask)
-    inside = distance <= -2 * math.log(1 - level)
+    radius: float | Tensor = -2 * math.log(1 - level)
+    if errors.degrees_of_freedom is not None:
+        radius = squared_radius(level, 2, errors.degrees_of_freedom[:, None])
+    inside = distance <= radius
     return inside[mask.all(-1)].double().mean().item()
 
 
@@ -91,12 +100,14 @@ def correct_keypoints(errors: PoseErrors, size: Tensor, threshold: float) -> flo
 def divergence_to_truth(errors: PoseErrors) -> tuple[float, float]:
     """Mean KL(N(0, Σ_true) ‖ N(0, Σ)) and mean W2² between the two, over the present joints.
 
-    The true mean is not part of it: the label is one draw around it.
+    The true mean is not part of it: the label is one draw around it. Of Student-t predictions the
+    KL is their own, and W2² that of the Gaussians with the same moments.
     """
     assert errors.true_factor is not None
     truth = errors.true_factor @ errors.true_factor.mT
     zero = torch.zeros_like(errors.residual)
-    kl = kl_divergence(zero, truth, zero, errors.covariance, errors.mask)
+    nu = errors.degrees_of_freedom
+    kl = kl_from_gaussian(zero, truth, zero, errors.covariance, nu, errors.mask)
     factor = safe_cholesky(errors.covariance)
     w2 = w2_squared(factor, errors.true_factor, mask=errors.mask)
     return kl.mean().item(), w2.mean().item()

@@ -22,14 +22,15 @@ from hetpose.evaluation.functional.calibration import (
 )
 from hetpose.evaluation.functional.energy_score import energy_score
 from hetpose.evaluation.functional.sparsification import Sparsification, sparsification
-from hetpose.ops.gaussian import mahalanobis_squared, negative_log_likelihood
+from hetpose.ops.gaussian import mahalanobis_squared
+from hetpose.ops.student import predictive_nll
 
 HEADLINE_LEVELS = (0.5, 0.9, 0.95)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Calibration of N Gaussians of d dimensions. Lengths are in the target's units.
+    """Calibration of N predictions of d dimensions. Lengths are in the target's units.
 
     chi2 is the mean of rᵀΛr per present dimension: 1 if calibrated, above 1 if over-confident.
     """
@@ -49,6 +50,7 @@ class Scores:
     rmse: float
     sharpness: Sharpness
     sparsification: Sparsification
+    heavy_tailed: bool = False  # whether the predictions were Student-t
 
     def covered(self, level: float) -> float:
         """Share of the samples inside the ellipsoid of ``level``."""
@@ -78,12 +80,16 @@ class Scores:
 
 
 def calibration_scores(
-    residual: Tensor, covariance: Tensor, mask: Tensor | None = None, bins: int = 10
+    residual: Tensor,
+    covariance: Tensor,
+    mask: Tensor | None = None,
+    bins: int = 10,
+    degrees_of_freedom: Tensor | None = None,
 ) -> Scores:
     """All scores, in float64, over the samples with anything present.
 
-    Shapes: (N, d), (N, d, d), mask (N, d). RMSE is per dimension, like rms_std, so that the two
-    compare.
+    Shapes: (N, d), (N, d, d), mask (N, d), degrees_of_freedom (N,) of Student-t predictions. RMSE
+    is per dimension, like rms_std, so that the two compare.
     """
     residual, covariance = residual.double(), covariance.double()
     here = present(residual, mask)
@@ -92,14 +98,15 @@ def calibration_scores(
         raise ValueError('nothing is present: no sample to score')
     residual, covariance, here = residual[kept], covariance[kept], here[kept]
     residual = torch.where(here, residual, 0.0)
-    values = pit(residual, covariance, here)
+    nu = None if degrees_of_freedom is None else degrees_of_freedom.double()[kept]
+    values = pit(residual, covariance, here, nu)
     statistic, pvalue = uniformity(values)
     distance = mahalanobis_squared(residual, covariance, here)
     squared = residual.square().sum(-1) / here.sum(-1)
     return Scores(
         count=len(residual),
         dims=int(here.sum()),
-        nll=negative_log_likelihood(residual, covariance, here).mean().item(),
+        nll=predictive_nll(residual, covariance, nu, here).mean().item(),
         chi2=(distance.sum() / here.sum()).item(),
         ece=expected_calibration_error(values),
         levels=LEVELS,
@@ -108,8 +115,9 @@ def calibration_scores(
         ks=statistic,
         ks_pvalue=pvalue,
         reliability=reliability(residual, covariance, here, bins),
-        energy=energy_score(residual, covariance, here).mean().item(),
+        energy=energy_score(residual, covariance, here, nu).mean().item(),
         rmse=math.sqrt(squared.mean().item()),
-        sharpness=sharpness(covariance, here),
+        sharpness=sharpness(covariance, here, degrees_of_freedom=nu),
         sparsification=sparsification(residual, covariance, here),
+        heavy_tailed=nu is not None,
     )

@@ -19,12 +19,22 @@ from hetpose.ops.spd import to_float64
 
 
 class Gaussians(NamedTuple):
-    """Predictions with their truth. Shapes: mean, target, mask (n, d), covariance (n, d, d)."""
+    """Predictions with their truth: Gaussians, or Student-t where they have degrees of freedom.
+
+    Shapes: mean, target, mask (n, d), covariance (n, d, d), degrees_of_freedom (n,).
+    """
 
     mean: Tensor
     covariance: Tensor
     target: Tensor
     mask: Tensor
+    degrees_of_freedom: Tensor | None = None
+
+    @classmethod
+    def joined(cls, rows: Sequence[Gaussians]) -> Gaussians:
+        """All rows of several predictions of one model."""
+        columns = zip(*rows, strict=True)
+        return cls(*(None if column[0] is None else torch.cat(column) for column in columns))
 
 
 def read_gaussians(sample: Mapping[str, Any], batch: Any = None) -> Gaussians:
@@ -44,7 +54,8 @@ def read_gaussians(sample: Mapping[str, Any], batch: Any = None) -> Gaussians:
         )
     mean, target = (_tensor(known[name]).double() for name in ('mean', 'y'))
     covariance = to_float64(_tensor(known['covariance']))
-    return Gaussians(mean, covariance, target, torch.ones_like(mean, dtype=torch.bool))
+    here = torch.ones_like(mean, dtype=torch.bool)
+    return Gaussians(mean, covariance, target, here, _degrees_of_freedom(known))
 
 
 def _read_pose(sample: Mapping[str, Any]) -> Gaussians:
@@ -62,7 +73,15 @@ def _read_pose(sample: Mapping[str, Any]) -> Gaussians:
         to_float64(_tensor(predicted['covariances'])),
         keypoints.flatten(1),
         visible.repeat_interleave(2, dim=-1),
+        _degrees_of_freedom(predicted),
     )
+
+
+def _degrees_of_freedom(predicted: Mapping[str, Any]) -> Tensor | None:
+    """ν (n,) of Student-t predictions, None of Gaussians."""
+    if 'degrees_of_freedom' not in predicted:
+        return None
+    return _tensor(predicted['degrees_of_freedom']).double()
 
 
 def _tensor(value: Any) -> Tensor:
@@ -71,7 +90,8 @@ def _tensor(value: Any) -> Tensor:
 
 @METRICS.register_module()
 class CalibrationMetric(BaseMetric):
-    """Coverage, ECE, PIT, ENCE, energy score, sharpness and AUSE of predicted Gaussians.
+    """Coverage, ECE, PIT, ENCE, energy score, sharpness and AUSE of predicted Gaussians or
+    Student-t distributions.
 
     ``whole/…`` judges all dimensions together, ``part/…`` is the mean over the parts (joints of a
     pose, dimensions of a regression), ``<name>/…`` one part. Lengths of poses are in image pixels.
@@ -99,15 +119,15 @@ class CalibrationMetric(BaseMetric):
 
     def compute_metrics(self, results: list[tuple[Gaussians, int]]) -> dict[str, float]:
         """All scores over all samples."""
-        mean, covariance, target, mask = (
-            torch.cat([gaussians[i] for gaussians, _ in results]) for i in range(4)
-        )
+        mean, covariance, target, mask, nu = Gaussians.joined([row for row, _ in results])
         residual = torch.where(mask, target - mean, 0.0)
-        whole = calibration_scores(residual, covariance, mask).numbers()
+        whole = calibration_scores(residual, covariance, mask, degrees_of_freedom=nu).numbers()
         metrics = {f'whole/{name}': value for name, value in whole.items()}
         residual, covariance, mask = split_blocks(residual, covariance, mask, results[0][1])
         parts = {
-            k: calibration_scores(residual[:, k], covariance[:, k], mask[:, k]).numbers()
+            k: calibration_scores(
+                residual[:, k], covariance[:, k], mask[:, k], degrees_of_freedom=nu
+            ).numbers()
             for k in range(residual.shape[1])
             if bool(mask[:, k].any())
         }

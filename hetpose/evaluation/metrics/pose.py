@@ -96,6 +96,8 @@ class HeteroscedasticPoseMetric(BaseMetric):
                 head=head,
                 scale=self.cells / np.asarray(sample['input_scale'], dtype=np.float64),
             )
+            if 'degrees_of_freedom' in predicted:
+                result['degrees_of_freedom'] = np.asarray(predicted['degrees_of_freedom'])[0]
             if 'true_factor' in truth:
                 factor = np.asarray(truth['true_factor'], dtype=np.float32)[0]
                 rows = (2 * self.joints[:, None] + np.arange(2)).reshape(-1)
@@ -161,9 +163,11 @@ def _stack(results: list[dict], key: str) -> Tensor:
 
 def _stack_errors(results: list[dict]) -> PoseErrors:
     known = all('true_factor' in result for result in results)
+    heavy = all('degrees_of_freedom' in result for result in results)
     return PoseErrors(
         residual=_stack(results, 'residual').double(),
         covariance=_stack(results, 'covariance').double(),
         mask=_stack(results, 'mask'),
         true_factor=_stack(results, 'true_factor').double() if known else None,
+        degrees_of_freedom=_stack(results, 'degrees_of_freedom').double() if heavy else None,
     )

@@ -10,7 +10,6 @@ from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.objectives.base import Objective
 from hetpose.ops.covariance import Covariance
 from hetpose.ops.gaussian import kl_divergence
-from hetpose.ops.student import negative_log_likelihood
 
 
 @MODELS.register_module()
@@ -48,11 +47,10 @@ class StudentNLLObjective(Objective):
         mask: Tensor | None,
     ) -> Tensor:
         assert covariance is not None
-        assert covariance.degrees_of_freedom is not None
-        scale, nu = covariance.scale, covariance.degrees_of_freedom
-        loss = negative_log_likelihood(residual, None, nu, mask, scale_tril=scale.scale_tril)
+        loss = covariance.negative_log_likelihood(residual, mask)
         if not self.prior:
             return loss
+        scale = covariance.scale
         assert scale.anchor is not None
         zero, anchor = torch.zeros_like(residual), scale.anchor.to(residual)
         return loss + self.prior * kl_divergence(zero, anchor, zero, scale.matrix, mask=mask)
