@@ -1,4 +1,4 @@
-# Every target sets up what it needs in .venv; nothing but Python 3.10 or 3.11 and make has to be there before.
+# Every target sets up what it needs in .venv; nothing but Python 3.10 to 3.13 and make has to be there before.
 PYTHON ?= python3
 # Another torch than pip would choose; name its torchvision too:
 #   make install TORCH="torch==2.7.1 torchvision==0.22.1 --index-url https://download.pytorch.org/whl/cu126"
@@ -16,8 +16,8 @@ install: .venv/installed ## install hetpose and all it needs in .venv
 
 # mmpose goes in without its dependencies: it declares chumpy, which no longer builds and which it never imports.
 .venv/installed: pyproject.toml Makefile
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v in ((3, 10), (3, 11)) else \
-	    "hetpose needs Python 3.10 or 3.11, this is %d.%d: make PYTHON=python3.11 install" % v)'
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 10) <= v <= (3, 13) else \
+	    "hetpose needs Python 3.10 to 3.13, this is %d.%d: make PYTHON=python3.13 install" % v)'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(if $(TORCH),$(BIN)/python -m pip install --quiet $(TORCH))

@@ -192,6 +192,17 @@ def patch_albumentations() -> None:
         augmentations.transforms = transforms
 
 
+def replace_xtcocotools() -> None:
+    """Put ``hetpose.xtcoco`` in the place of xtcocotools, installed or not.
+
+    Defect: mmpose 1.3.2 imports xtcocotools, whose last release has no wheel for Python 3.12 and
+    is built for numpy 1.
+    """
+    from hetpose import xtcoco
+
+    sys.modules.update(xtcoco.modules())
+
+
 def announce_components() -> None:
     """Make the first look-up in a registry register the components of hetpose.
 
@@ -260,6 +271,7 @@ def apply() -> None:
     silence_file_client()
     patch_mmpretrain()
     patch_albumentations()
+    replace_xtcocotools()
     announce_components()
 
 

@@ -5,8 +5,18 @@ and so does the first look-up of a name in a registry of mmpose once hetpose is 
 """
 
 from hetpose import compat  # before anything that imports mmpose  # isort: skip
-from hetpose import datasets, engine, models
+from hetpose import compat_mmpose, datasets, engine, models
 from hetpose.evaluation import metrics
 from hetpose.visualization import local_visualizer
 
-__all__ = ['compat', 'datasets', 'engine', 'local_visualizer', 'metrics', 'models']
+compat_mmpose.apply()
+
+__all__ = [
+    'compat',
+    'compat_mmpose',
+    'datasets',
+    'engine',
+    'local_visualizer',
+    'metrics',
+    'models',
+]

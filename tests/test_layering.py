@@ -9,7 +9,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / 'hetpose'
 # A module may import from its own layer and from lower ones.
 LAYERS = (
-    {'errors', 'fileio', 'lazy', 'memory', 'paths', 'version', 'compat', 'unpickling'},
+    {'errors', 'fileio', 'lazy', 'memory', 'paths', 'unpickling', 'version'},
+    {'compat', 'compat_mmpose', 'launcher', 'xtcoco'},
     {'ops'},
     {'models', 'datasets', 'engine', 'evaluation', 'visualization'},
     {'registration'},

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Start PROCESSES copies of a script with torchrun; dist_train.sh and dist_test.sh call this.
+# Start PROCESSES copies of a script with torchrun, whose errors become one line; dist_train.sh and dist_test.sh call this.
 #   tools/torchrun.sh PROCESSES SCRIPT [arguments]
 set -euo pipefail
 tools=$(cd "$(dirname "$0")" && pwd)
@@ -12,4 +12,4 @@ if [ "${NNODES:-1}" = 1 ]; then
 else
     where=(--nnodes "$NNODES" --node_rank "${NODE_RANK:?}" --master_addr "${MASTER_ADDR:?}" --master_port "${PORT:-29500}")
 fi
-exec "$python" -m torch.distributed.run "${where[@]}" --nproc_per_node "$1" "${@:2}"
+exec "$python" -m hetpose.launcher "${where[@]}" --nproc_per_node "$1" "${@:2}"

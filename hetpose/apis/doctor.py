@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import platform
+import subprocess
 import sys
 from dataclasses import dataclass
 
@@ -39,10 +40,10 @@ class Finding:
 
 
 def check_python(version: tuple[int, int] | None = None) -> Finding:
-    """Python 3.10 and 3.11 are supported."""
+    """Python 3.10 to 3.13 are supported."""
     version = version or sys.version_info[:2]
-    fits = version in ((3, 10), (3, 11))
-    mend = '' if fits else 'make clean && make PYTHON=python3.11 install'
+    fits = (3, 10) <= version <= (3, 13)
+    mend = '' if fits else 'make clean && make PYTHON=python3.13 install'
     return Finding('python', platform.python_version(), not fits, mend)
 
 
@@ -87,9 +88,25 @@ def check_import(module: str, mend: str = 'make clean && make install') -> Findi
 def check_imports() -> list[Finding]:
     """Every package that stands between a config and a running model, lowest first."""
     # opencv-python wants libGL, which slim images lack; the headless wheel has the same version.
-    headless = 'pip install --force-reinstall --no-deps "opencv-python-headless>=4.8,<4.12"'
+    headless = 'pip install --force-reinstall --no-deps "opencv-python-headless>=4.8,<5"'
     stack = ('torch', 'torchvision', 'mmcv', 'mmengine', 'mmpose', 'hetpose.models')
     return [check_import('cv2', headless), *map(check_import, stack)]
+
+
+def check_mmpose_alone() -> Finding:
+    """Whether mmpose's own API imports in a script that does not import hetpose first.
+
+    It need not: mmpose 1.3.2 stops beside mmcv-lite and on a current stack, which
+    ``hetpose.compat`` corrects.
+    """
+    run = subprocess.run(
+        [sys.executable, '-c', 'import mmpose.apis'], capture_output=True, text=True, check=False
+    )
+    if run.returncode == 0:
+        return Finding('import mmpose.apis', 'works')
+    reason = (run.stderr.strip().splitlines() or ['it stops without a word'])[-1]
+    state = f'works after `import hetpose` only; alone: {reason}'
+    return Finding('import mmpose.apis', state, mend='put `import hetpose` before it in a script')
 
 
 def check_devices() -> list[Finding]:
@@ -125,5 +142,5 @@ def diagnose() -> list[Finding]:
     findings = [check_python(), *check_packages()]
     findings += check_imports()
     if not any(f.broken for f in findings if f.name.startswith('import')):
-        findings += check_devices()
+        findings += [check_mmpose_alone(), *check_devices()]
     return findings + check_data()

@@ -37,8 +37,9 @@ def test_a_build_label_is_no_other_version(
 
 
 def test_another_python_is_refused() -> None:
-    assert doctor.check_python((3, 12)).broken
-    assert not doctor.check_python((3, 10)).broken
+    assert [doctor.check_python((3, minor)).broken for minor in range(9, 15)] == [
+        *(True, False, False, False, False, True)
+    ]
 
 
 def test_a_package_that_does_not_import_is_broken() -> None:

@@ -1,0 +1,40 @@
+"""torchrun whose errors are one line, for dist_train.sh and dist_test.sh.
+
+    python -m hetpose.launcher --standalone --nproc_per_node 2 -m hetpose train CONFIG ...
+
+torchrun ends a run that failed with a trace of itself and a table of processes. What a user can
+put right is in the file that ``hetpose.cli`` left for it; this module prints that line instead.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+
+from torch.distributed import run
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Start the processes and exit with the code of the first that failed."""
+    # These report the failing processes once more.
+    for name in ('multiprocessing.api', 'multiprocessing.errors', 'agent.server.api'):
+        logging.getLogger(f'torch.distributed.elastic.{name}').setLevel(logging.CRITICAL)
+    try:
+        run.run(run.parse_args(argv))
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        if failure.error_file_data and isinstance(failure.message, str) and failure.exitcode == 2:
+            print(failure.message, file=sys.stderr)
+        else:
+            print(
+                f'error: process {rank} ended with code {failure.exitcode}; its output is above',
+                file=sys.stderr,
+            )
+        code = failure.exitcode
+        sys.exit(code if code > 0 else 128 - code)  # a signal is a negative code
+
+
+if __name__ == '__main__':
+    main()

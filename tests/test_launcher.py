@@ -1,0 +1,43 @@
+"""Under torchrun an error is one line, named once."""
+
+import subprocess
+import sys
+
+import pytest
+
+from hetpose import launcher
+
+
+def dist(root, *arguments):
+    return subprocess.run(
+        ['bash', root / 'tools' / 'dist_train.sh', *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={'PATH': '/usr/bin:/bin', 'PYTHON': sys.executable, 'PYTHONPATH': str(root)},
+    )
+
+
+@pytest.mark.slow
+def test_a_user_error_is_one_line(root) -> None:
+    run = dist(root, 'nowhere.py', '2')
+    assert run.returncode == 2
+    assert run.stderr == 'error: config not found: nowhere.py\n'
+
+
+def launch(tmp_path, body: str):
+    script = tmp_path / 'script.py'
+    script.write_text(body)
+    with pytest.raises(SystemExit) as stop:
+        launcher.main(['--standalone', '--nproc_per_node', '2', str(script)])
+    return stop.value.code
+
+
+@pytest.mark.slow
+def test_a_bug_keeps_its_trace_and_a_signal_its_code(tmp_path, capfd) -> None:
+    assert launch(tmp_path, 'raise ZeroDivisionError') == 1
+    error = capfd.readouterr().err
+    assert 'ZeroDivisionError' in error
+    assert 'ended with code 1; its output is above' in error
+    assert 'ChildFailedError' not in error
+    assert launch(tmp_path, 'import os; os.kill(os.getpid(), 9)') == 137
