@@ -21,6 +21,7 @@ from hetpose.engine.config_file import one_line
 from hetpose.engine.hooks.start import StartHook
 from hetpose.engine.phases import enter_phase
 from hetpose.engine.pose_setup import check_pose_config, check_pose_model
+from hetpose.engine.seeding import seed_training
 from hetpose.errors import UserError
 
 
@@ -103,6 +104,7 @@ def build_runner(config: Config) -> Runner:
     except (KeyError, TypeError, ValueError, ImportError, AssertionError) as error:
         raise UserError(f'config {config.filename}: {one_line(error)}') from error
     runner.register_hook(StartHook())
+    seed_training(runner)
     return runner
 
 
@@ -113,7 +115,9 @@ def build_dataloaders(runner: Runner, *names: str) -> None:
         if not isinstance(loader, dict):
             continue
         try:
-            setattr(runner, f'_{name}_dataloader', runner.build_dataloader(loader))
+            different = runner._randomness_cfg.get('diff_rank_seed', False)
+            built = runner.build_dataloader(loader, runner.seed, different)
+            setattr(runner, f'_{name}_dataloader', built)
         except (OSError, KeyError, TypeError, ValueError, AssertionError) as error:
             # mmpose's COCO classes assert that the annotation file exists.
             raise UserError(f'{name} data: {one_line(error)}') from error

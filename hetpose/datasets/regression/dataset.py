@@ -25,6 +25,8 @@ class RegressionDataset(Dataset):
         split: 'train', 'val' or 'test'.
     """
 
+    deterministic = True  # it draws no random numbers
+
     def __init__(self, source: dict[str, Any], split: str = 'train') -> None:
         if split not in SPLITS:
             raise unknown_name('split', split, SPLITS)
