@@ -127,11 +127,11 @@ def same_meaning(one: Config | None, other: Config | None) -> bool:
     """Whether two covariance configs read the outputs of a network alike; floors may differ."""
     if one is None or other is None:
         return one is other
-    return same_type(one, other) and _order(one) == _order(other)
+    return same_type(one, other) and _meaning(one) == _meaning(other)
 
 
-def _order(covariance: Config) -> str | None:
-    return MODELS.build(covariance).taylor_order
+def _meaning(covariance: Config) -> tuple:
+    return MODELS.build(covariance).meaning
 
 
 def _plain(config: Config | None) -> Config | None:

@@ -100,14 +100,16 @@ def draw_ellipses(
     colours: Sequence[Colour],
     coverage: float,
     stroke: Stroke,
+    degrees_of_freedom: float | None = None,
 ) -> None:
-    """Draw the ellipse of a stated coverage around every centre.
+    """Draw the ellipse of a stated coverage around every centre; of a Student-t by its quantile.
 
     Shapes: centers (N, 2), covariances (N, 2, 2).
     """
     if not len(centers):
         return
-    rings = ellipse_points(centers, covariances, coverage)
+    nu = degrees_of_freedom
+    rings = ellipse_points(centers, covariances, coverage, degrees_of_freedom=nu)
     for ring, colour in zip(rings, colours, strict=True):
         _tint(image, ring, colour)
     for ring in rings:
@@ -149,6 +151,7 @@ def draw_pose(
     shown: np.ndarray | None = None,
     coverage: float = 0.9,
     stroke: Stroke | None = None,
+    degrees_of_freedom: float | None = None,
 ) -> None:
     """Draw one person: ellipses of a stated coverage under the skeleton.
 
@@ -164,7 +167,8 @@ def draw_pose(
         covariances = np.asarray(covariances, dtype=np.float64)
         chosen = np.flatnonzero(shown & np.isfinite(covariances).all((-2, -1)))
         colours = [SIDE_COLOURS[sides[k]] for k in chosen]
-        draw_ellipses(image, keypoints[chosen], covariances[chosen], colours, coverage, stroke)
+        centers, blocks = keypoints[chosen], covariances[chosen]
+        draw_ellipses(image, centers, blocks, colours, coverage, stroke, degrees_of_freedom)
     draw_skeleton(image, keypoints, shown, sides, links, stroke)
 
 

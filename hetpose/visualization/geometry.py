@@ -1,21 +1,27 @@
-"""Ellipses of 2×2 covariances: the region that holds a Gaussian with a stated probability."""
+"""Ellipses of 2×2 covariances: the region that holds a joint with a stated probability."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def coverage_radius(coverage: float) -> float:
+def coverage_radius(coverage: float, degrees_of_freedom: float | None = None) -> float:
     """Mahalanobis radius of the disc that holds a 2-D Gaussian with probability ``coverage``.
 
-    χ²₂ has the distribution function 1 − exp(−q/2), so r = √(−2 log(1 − coverage)), exactly.
+    χ²₂ has the distribution function 1 − exp(−q/2), so r = √(−2 log(1 − coverage)), exactly. Of a
+    Student-t with ν degrees of freedom and covariance Σ, r² = (ν − 2)((1 − coverage)^(−2/ν) − 1).
     """
     if not 0 < coverage < 1:
         raise ValueError(f'coverage must lie between 0 and 1, got {coverage}')
-    return float(np.sqrt(-2 * np.log1p(-coverage)))
+    if degrees_of_freedom is None or np.isinf(degrees_of_freedom):
+        return float(np.sqrt(-2 * np.log1p(-coverage)))
+    grown = np.expm1(-2 / degrees_of_freedom * np.log1p(-coverage))
+    return float(np.sqrt((degrees_of_freedom - 2) * grown))
 
 
-def ellipse_axes(covariance: np.ndarray, coverage: float) -> tuple[np.ndarray, np.ndarray]:
+def ellipse_axes(
+    covariance: np.ndarray, coverage: float, degrees_of_freedom: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Semi-axes, longest first, and the angle of the first, of the ellipse of a stated coverage.
 
     The angle is in radians from the x axis towards the y axis: clockwise on an image,
@@ -31,17 +37,22 @@ def ellipse_axes(covariance: np.ndarray, coverage: float) -> tuple[np.ndarray, n
     middle, half_gap = (xx + yy) / 2, np.hypot((xx - yy) / 2, xy)
     # Rounding may take the smaller eigenvalue of a near-singular matrix just below zero.
     variances = np.stack([middle + half_gap, middle - half_gap], axis=-1).clip(min=0)
-    return coverage_radius(coverage) * np.sqrt(variances), np.arctan2(2 * xy, xx - yy) / 2
+    radius = coverage_radius(coverage, degrees_of_freedom)
+    return radius * np.sqrt(variances), np.arctan2(2 * xy, xx - yy) / 2
 
 
 def ellipse_points(
-    center: np.ndarray, covariance: np.ndarray, coverage: float, count: int = 72
+    center: np.ndarray,
+    covariance: np.ndarray,
+    coverage: float,
+    count: int = 72,
+    degrees_of_freedom: float | None = None,
 ) -> np.ndarray:
     """Points of the ellipse {p : (p − center)ᵀ Σ⁻¹ (p − center) = r²}, in order.
 
     Shapes: center (..., 2), covariance (..., 2, 2) → (..., count, 2).
     """
-    axes, angle = ellipse_axes(covariance, coverage)
+    axes, angle = ellipse_axes(covariance, coverage, degrees_of_freedom)
     turn = np.linspace(0, 2 * np.pi, count, endpoint=False)
     along, across = axes[..., :1] * np.cos(turn), axes[..., 1:] * np.sin(turn)
     cos, sin = np.cos(angle)[..., None], np.sin(angle)[..., None]

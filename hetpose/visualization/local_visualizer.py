@@ -25,11 +25,13 @@ class HetPoseVisualizer(PoseLocalVisualizer):
 
     It reads ``keypoint_covariances`` (N, K, 2, 2), or ``covariances`` (N, 2K, 2K), or
     ``true_factor`` (N, 2K, m), beside ``keypoints`` (N, K, 2), in pixels² and pixels of the image
-    that it draws on. Without any of them it draws the skeleton alone. Colours stand for left,
+    that it draws on. Without any of them it draws the skeleton alone. With ``degrees_of_freedom``
+    (N,) the ellipses are those of a Student-t. Colours stand for left,
     right and centre; line widths follow the image's size.
 
     Args:
-        coverage: The probability that an ellipse holds the joint, exact for a Gaussian.
+        coverage: The probability that an ellipse holds the joint, exact for a Gaussian
+            and for a Student-t.
         panels: What to add to the right of the picture: 'correlation' and 'heatmaps'.
         legend: Whether to say on the picture what the ellipses and colours mean.
         line_scale: Factor on every line width.
@@ -76,6 +78,7 @@ class HetPoseVisualizer(PoseLocalVisualizer):
             joints = _joint_indices(instances, keypoints.shape[1])
             sides = joint_sides(self.joint_names(joints))
             covariances = _joint_covariances(instances)
+            tails = instances.get('degrees_of_freedom')
             place = {joint: k for k, joint in enumerate(joints)}
             links = [
                 (place[a], place[b]) for a, b in self.skeleton or () if {a, b} <= place.keys()
@@ -87,7 +90,8 @@ class HetPoseVisualizer(PoseLocalVisualizer):
                 blocks = None if covariances is None else covariances[i]
                 shown = visible[i] >= kpt_thr
                 stroke = Stroke.for_person(image, joints[shown], self.line_scale)
-                draw_pose(image, joints, sides, links, blocks, shown, self.coverage, stroke)
+                nu = float(tails[i]) if tails is not None else None
+                draw_pose(image, joints, sides, links, blocks, shown, self.coverage, stroke, nu)
                 if show_kpt_idx:
                     self._draw_indices(image, joints, shown)
             if self.legend and covariances is not None:

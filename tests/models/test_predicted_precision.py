@@ -185,7 +185,7 @@ def test_a_list_is_read_as_numpy_reads_it() -> None:
 def test_conditioning_has_no_negative_eigenvalue(seed: int) -> None:
     names = [f'joint {k}' for k in range(JOINTS)]
     cov = rounded(nearly_singular(2 * JOINTS, seed, batch=1))[0].numpy()
-    _, result = condition_pose(np.zeros((JOINTS, 2)), cov, {names[1]: (3.0, 4.0)}, names)
+    _, result, _ = condition_pose(np.zeros((JOINTS, 2)), cov, {names[1]: (3.0, 4.0)}, names)
     rest = np.r_[0:2, 4 : 2 * JOINTS]
     assert_usable(torch.from_numpy(result[np.ix_(rest, rest)]))
     assert not result[2:4].any()

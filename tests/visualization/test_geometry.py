@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from hetpose.visualization.geometry import (
     coverage_radius,
@@ -93,3 +94,18 @@ def test_a_known_joint_is_uncorrelated() -> None:
     covariance[:2] = covariance[:, :2] = 0
     correlation = joint_correlation(covariance)
     np.testing.assert_array_equal(correlation[0], [1, 0, 0])
+
+
+@pytest.mark.parametrize('coverage', [0.5, 0.9])
+def test_ellipses_of_a_student_hold_what_they_promise(coverage: float) -> None:
+    nu, rng = 3.0, np.random.default_rng(0)
+    covariance = random_covariance(2)
+    draws = stats.multivariate_t(shape=covariance * (nu - 2) / nu, df=nu, seed=rng).rvs(100_000)
+    distance = np.einsum('ni,ij,nj->n', draws, np.linalg.inv(covariance), draws)
+    radius = coverage_radius(coverage, nu)
+    assert (distance <= radius**2).mean() == pytest.approx(coverage, abs=0.006)
+    ring = ellipse_points(np.zeros(2), covariance, coverage, degrees_of_freedom=nu)
+    inside = np.einsum('ni,ij,nj->n', ring, np.linalg.inv(covariance), ring)
+    np.testing.assert_allclose(inside, radius**2)
+    assert coverage_radius(coverage, np.inf) == coverage_radius(coverage)
+    assert coverage_radius(coverage, 1e9) == pytest.approx(coverage_radius(coverage), rel=1e-8)

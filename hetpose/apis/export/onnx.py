@@ -24,6 +24,7 @@ from hetpose.ops.taylor.terms import TaylorTerms
 
 INPUT = 'image'
 OUTPUTS = ('keypoints', 'covariance')
+TAILS = 'degrees_of_freedom'
 TOLERANCE = 1e-4
 _PACKAGES = ('onnx', 'onnxscript', 'onnxruntime')
 _REFUSED = {
@@ -33,6 +34,8 @@ _REFUSED = {
 
 class ExportedPose(nn.Module):
     """Image (B, 3, H, W) → keypoints (B, K, 2) and covariance (B, 2K, 2K), in input pixels.
+
+    A Student-t has a third output, its degrees of freedom (B,).
 
     The image holds the values 0 to 255 in the channel order of the training images (BGR for
     mmpose); the normalisation is part of the module. Input pixels count from the middle of the
@@ -69,7 +72,12 @@ class ExportedPose(nn.Module):
         lifted = features + self.head.bottleneck.lift(z)
         return TaylorTerms(self.jacobian(lifted, self.head.temperature), None)
 
-    def forward(self, image: Tensor) -> tuple[Tensor, Tensor]:
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of what ``forward`` returns."""
+        return (*OUTPUTS, TAILS) if self.head.covariance.heavy_tailed else OUTPUTS
+
+    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
         image = image[:, [2, 1, 0]] if self.swap_channels else image
         features = self.backbone((image - self.mean) / self.std)
         if self.neck is not None:
@@ -77,13 +85,14 @@ class ExportedPose(nn.Module):
         predicted = self.head.forward(features)
         keypoints = predicted.mean.unflatten(-1, (-1, 2)) * self.scale
         covariance = transform_covariance(predicted.covariance.matrix, torch.diag(self.scale))
-        return keypoints, covariance
+        nu = predicted.covariance.degrees_of_freedom
+        return (keypoints, covariance) if nu is None else (keypoints, covariance, nu)
 
 
 def refuse_unsupported(model: PoseModel) -> None:
     """A UserError that says why, where the covariance cannot be written as ONNX operators."""
     covariance = model.network.head.covariance
-    name = type(covariance).__name__
+    name = type(getattr(covariance, 'shape', covariance)).__name__  # the scale of a Student-t
     if covariance.taylor_order == 'full':
         raise UserError(
             f"{name} of order 'full' cannot be exported: it needs second derivatives of the "
@@ -104,8 +113,8 @@ def export_onnx(model: PoseModel, path: str | Path, opset: int = 18) -> float:
     """Write the model, check the file against torch, and return the largest difference.
 
     Inputs: ``image`` (batch, 3, H, W). Outputs: ``keypoints`` (batch, K, 2) and ``covariance``
-    (batch, 2K, 2K). The batch is dynamic. The file's metadata name the joints, the input size, the
-    units and the config.
+    (batch, 2K, 2K); of a Student-t also ``degrees_of_freedom`` (batch). The batch is dynamic. The
+    file's metadata name the joints, the input size, the units and the config.
     """
     refuse_unsupported(model)
     module = ExportedPose(model).cpu().eval()
@@ -134,7 +143,7 @@ def _translate(module: ExportedPose, example: Tensor, opset: int) -> Any:
             module,
             (example,),
             input_names=[INPUT],
-            output_names=list(OUTPUTS),
+            output_names=list(module.outputs),
             dynamic_shapes=({0: torch.export.Dim('batch', min=1)},),
             opset_version=opset,
             dynamo=True,
@@ -176,7 +185,7 @@ def check_onnx(path: str | Path, module: ExportedPose, sizes: tuple[int, ...] = 
         image = torch.rand(size, 3, height, width, generator=generator) * 255
         with torch.no_grad():
             expected = module(image)
-        found = session.run(list(OUTPUTS), {INPUT: image.numpy()})
+        found = session.run(list(module.outputs), {INPUT: image.numpy()})
         for ours, theirs in zip(found, expected, strict=True):
             reference = theirs.numpy()
             magnitude = max(1.0, float(np.abs(reference).max()))

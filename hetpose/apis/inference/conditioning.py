@@ -8,18 +8,28 @@ to the conditional one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from hetpose.errors import UserError, unknown_name
+from hetpose.ops import student
 from hetpose.ops.disc import disc_probability
 from hetpose.ops.gaussian import condition
 from hetpose.ops.spd import to_float64
 from hetpose.visualization.geometry import joint_blocks
 
 Given = Mapping[str, Sequence[float]]
+
+
+class ConditionedPose(NamedTuple):
+    """All joints, given some."""
+
+    keypoints: np.ndarray  # (K, 2)
+    covariance: np.ndarray  # (2K, 2K)
+    degrees_of_freedom: float | None = None  # of a Student-t
 
 
 def parse_given(text: str) -> dict[str, tuple[float, float]]:
@@ -51,22 +61,28 @@ def check_given(given: Given, names: Sequence[str]) -> None:
 
 
 def condition_pose(
-    keypoints: np.ndarray, covariance: np.ndarray, given: Given, names: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
+    keypoints: np.ndarray,
+    covariance: np.ndarray,
+    given: Given,
+    names: Sequence[str],
+    degrees_of_freedom: float | None = None,
+) -> ConditionedPose:
     """Mean and covariance of all joints, given the places of some.
 
     μ_r + Σ_rg Σ_gg⁻¹ (y_g − μ_g) and Σ_rr − Σ_rg Σ_gg⁻¹ Σ_gr for the rest r; the given joints g
     have the given place and no covariance. Neither has a joint that was given before: it stays
-    where it is and tells nothing about the others.
+    where it is and tells nothing about the others. A Student-t has the same mean; its covariance
+    grows where the given places were improbable, and its degrees of freedom by the numbers given.
 
     Args:
         keypoints: Means (K, 2), in pixels.
         covariance: Σ (2K, 2K), in pixels², order x1, y1, x2, y2, ...
         given: Places (x, y) by joint name.
         names: Names of the K joints.
+        degrees_of_freedom: ν > 2 of a Student-t; None for a Gaussian.
 
     Returns:
-        Means (K, 2) and covariance (2K, 2K), in float64.
+        Means (K, 2), covariance (2K, 2K), in float64, and degrees of freedom.
     """
     check_given(given, names)
     keypoints = np.array(keypoints, dtype=np.float64)
@@ -81,8 +97,9 @@ def condition_pose(
     part = torch.from_numpy(covariance[np.ix_(uncertain, uncertain)])
     covariance = np.zeros((size, size))
     covariance[np.ix_(uncertain, uncertain)] = to_float64(part).numpy()
+    nu = degrees_of_freedom
     if not given:
-        return keypoints, covariance
+        return ConditionedPose(keypoints, covariance, nu)
     joints = [names.index(name) for name in given]
     known = np.array([2 * joint + axis for joint in joints for axis in (0, 1)])
     values = np.array([given[name] for name in given], dtype=np.float64).reshape(-1)
@@ -91,28 +108,52 @@ def condition_pose(
     mean[known] = values
     if len(rest):
         telling = np.isin(known, uncertain)
-        mean[rest], result[np.ix_(rest, rest)] = (
-            part.numpy()
-            for part in condition(
-                torch.from_numpy(keypoints.reshape(-1)),
-                torch.from_numpy(covariance),
-                torch.from_numpy(known[telling]),
-                torch.from_numpy(values[telling]),
-                torch.from_numpy(rest),
-            )
+        centre, spread, nu = _conditional(
+            torch.from_numpy(keypoints.reshape(-1)),
+            torch.from_numpy(covariance),
+            nu,
+            torch.from_numpy(known[telling]),
+            torch.from_numpy(values[telling]),
+            torch.from_numpy(rest),
         )
-    return mean.reshape(-1, 2), result
+        mean[rest], result[np.ix_(rest, rest)] = centre.numpy(), spread.numpy()
+    return ConditionedPose(mean.reshape(-1, 2), result, nu)
 
 
-def scores_from(covariance: np.ndarray, box: np.ndarray, score_radius: float) -> np.ndarray:
+def _conditional(
+    mean: Tensor,
+    covariance: Tensor,
+    degrees_of_freedom: float | None,
+    index: Tensor,
+    values: Tensor,
+    query: Tensor,
+) -> tuple[Tensor, Tensor, float | None]:
+    """Mean (q,), covariance (q, q) and ν of y[query] given y[index] = values."""
+    if degrees_of_freedom is None:
+        return *condition(mean, covariance, index, values, query), None
+    scale = student.scale_from_covariance(covariance, degrees_of_freedom)
+    centre, scale, nu = student.condition(mean, scale, degrees_of_freedom, index, values, query)
+    return centre, student.covariance_from_scale(scale, nu), nu.item()
+
+
+def scores_from(
+    covariance: np.ndarray,
+    box: np.ndarray,
+    score_radius: float,
+    degrees_of_freedom: np.ndarray | float | None = None,
+) -> np.ndarray:
     """The joints' scores: P(within score_radius · longer side of the box of the mean).
 
-    Shapes: covariance (..., 2K, 2K), box (..., 4) → (..., K).
+    Shapes: covariance (..., 2K, 2K), box (..., 4), degrees_of_freedom (...) → (..., K).
     """
     box = np.asarray(box, dtype=np.float64)
     side = np.maximum(box[..., 2] - box[..., 0], box[..., 3] - box[..., 1])
     blocks = torch.from_numpy(np.array(joint_blocks(covariance), dtype=np.float64))
-    return disc_probability(blocks, torch.from_numpy(score_radius * side[..., None])).numpy()
+    nu = None
+    if degrees_of_freedom is not None:
+        nu = torch.as_tensor(degrees_of_freedom, dtype=torch.float64)[..., None]
+    radius = torch.from_numpy(score_radius * side[..., None])
+    return disc_probability(blocks, radius, degrees_of_freedom=nu).numpy()
 
 
 def condition_prediction(
@@ -137,17 +178,19 @@ def condition_prediction(
         raise UserError(
             "conditioning needs 'full_covariance': predict with full_covariance='json'"
         )
-    keypoints, covariance = condition_pose(
+    keypoints, covariance, nu = condition_pose(
         np.asarray(prediction['keypoints']),
         np.asarray(prediction['full_covariance']),
         given,
         names,
+        prediction.get('degrees_of_freedom'),
     )
     box = np.asarray(prediction['bbox'], dtype=np.float64).reshape(-1)[:4]
     return {
         **prediction,
         'keypoints': keypoints.tolist(),
-        'keypoint_scores': scores_from(covariance, box, score_radius).tolist(),
+        'keypoint_scores': scores_from(covariance, box, score_radius, nu).tolist(),
         'covariance': joint_blocks(covariance).tolist(),
         'full_covariance': covariance.tolist(),
+        **({} if nu is None else {'degrees_of_freedom': nu}),
     }

@@ -80,4 +80,6 @@ def _put(
     if states:
         joints, covariances = (np.stack(part) for part in zip(*states, strict=True))
         people.keypoints = joints
+        # The filter knows moments alone: what it leaves is taken for a Gaussian.
+        people.pop('degrees_of_freedom', None)
         put(people, covariances)

@@ -147,7 +147,10 @@ class Predictor:
 
     def _nobody(self) -> InstanceData:
         joints = len(self.joint_names)
+        heavy = self.model.network.head.covariance.heavy_tailed
+        tails = dict(degrees_of_freedom=np.zeros(0)) if heavy else {}
         return InstanceData(
+            **tails,
             keypoints=np.zeros((0, joints, 2), np.float32),
             keypoint_scores=np.zeros((0, joints), np.float32),
             keypoints_visible=np.zeros((0, joints), np.float32),
@@ -159,7 +162,8 @@ class Predictor:
 
     def replace(self, instances: InstanceData, covariances: np.ndarray) -> None:
         """Set the covariances (N, 2K, 2K) and all that follows from them."""
-        scores = scores_from(covariances, instances.bboxes, self.model.score_radius)
+        nu = instances.get('degrees_of_freedom')
+        scores = scores_from(covariances, instances.bboxes, self.model.score_radius, nu)
         instances.covariances = covariances
         instances.keypoint_covariances = joint_blocks(covariances)
         instances.keypoint_scores = instances.keypoints_visible = scores
@@ -169,10 +173,17 @@ class Predictor:
         people = sample.pred_instances
         if len(people.keypoints) != 1:
             raise ValueError(f'given joints belong to one person, not {len(people.keypoints)}')
-        keypoints, covariance = condition_pose(
-            people.keypoints[0], people.covariances[0], given, self.joint_names
+        tails = people.get('degrees_of_freedom')
+        keypoints, covariance, nu = condition_pose(
+            people.keypoints[0],
+            people.covariances[0],
+            given,
+            self.joint_names,
+            None if tails is None else float(tails[0]),
         )
         people.keypoints = keypoints[None]
+        if nu is not None:
+            people.degrees_of_freedom = np.array([nu])
         self.replace(people, covariance[None])
 
 

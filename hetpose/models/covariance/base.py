@@ -84,6 +84,11 @@ class CovarianceParameterisation(nn.Module, ABC):
         return raw_mean
 
     @property
+    def meaning(self) -> tuple:
+        """What decides how raw outputs are read: two of the same meaning share their weights."""
+        return type(self).__name__, self.taylor_order
+
+    @property
     def residual_anchor(self) -> ResidualAnchor | None:
         """The part that holds the covariance of the residuals, if one does."""
         return None

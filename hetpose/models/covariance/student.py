@@ -62,6 +62,10 @@ class StudentCovariance(CovarianceParameterisation):
             setattr(self, name, getattr(built, name))
 
     @property
+    def meaning(self) -> tuple:
+        return *super().meaning, self.shape.meaning, self.lowest, self.start
+
+    @property
     def residual_anchor(self) -> ResidualAnchor | None:
         return self.shape.residual_anchor
 

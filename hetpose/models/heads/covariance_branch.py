@@ -50,7 +50,7 @@ class CovarianceBranch(nn.Module):
         self.parameterisation: CovarianceParameterisation = MODELS.build(covariance)
         self.parameterisation.prepare(dim)  # a moving average copies buffers of their final size
         needed = self.parameterisation.num_outputs(dim)
-        outputs = dim * dim + 2 if spare else needed
+        outputs = max(dim * dim + 2, needed) if spare else needed
         self.net = ResidualMLP(in_dim, outputs, width, blocks) if needed else None
         self.init_weights()
 

@@ -20,7 +20,12 @@ from hetpose.errors import UserError
 from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.heads.bottleneck import Bottleneck
 from hetpose.models.heads.covariance_branch import CovarianceBranch
-from hetpose.models.heads.pose_prediction import fuse_mirrored, to_instances, unusable_named
+from hetpose.models.heads.pose_prediction import (
+    fuse_mirrored,
+    fuse_tails,
+    to_instances,
+    unusable_named,
+)
 from hetpose.models.objectives import Objective
 from hetpose.models.phase import Phase, Switchable
 from hetpose.ops.covariance import Covariance
@@ -237,14 +242,15 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         With ``flip_test``, feats holds the features of the images and of the mirrored images: see
             ``fuse_mirrored``.
         Fields: keypoints (1, K, 2), keypoint_scores (1, K), keypoint_covariances (1, K, 2, 2),
-            covariances (1, 2K, 2K);
+            covariances (1, 2K, 2K), and of a Student-t degrees_of_freedom (1,);
         ``covariances`` holds the joints of ``output_keypoint_indices`` if that is set.
         """
         test_cfg = test_cfg or {}
         flip = test_cfg.get('flip_test', False)
-        heatmaps, mean, covariance = self._moments(feats[0] if flip else feats)
+        heatmaps, mean, covariance, nu = self._moments(feats[0] if flip else feats)
         if flip:
-            other_heatmaps, *mirrored = self._moments(feats[1])
+            other_heatmaps, *mirrored, other_nu = self._moments(feats[1])
+            nu = fuse_tails(nu, other_nu)
             permutation = batch_data_samples[0].metainfo['flip_indices']
             mean, covariance = fuse_mirrored(
                 (mean, covariance),
@@ -260,13 +266,16 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
             self.decoder,
             self.score_radius,
             test_cfg.get('output_keypoint_indices'),
+            nu,
         )
         if test_cfg.get('output_heatmaps', False):
             return instances, [PixelData(heatmaps=heatmap) for heatmap in heatmaps.detach()]
         return instances
 
-    def _moments(self, feats: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        """Heatmaps (B, K, H, W), mean (B, 2K) and Σ (B, 2K, 2K) in float64."""
+    def _moments(self, feats: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """Heatmaps (B, K, H, W), mean (B, 2K), Σ (B, 2K, 2K) in float64, and ν (B,) if any."""
         with unusable_named():
             predicted = self.forward(feats, torch.float64)
-            return predicted.heatmaps, predicted.mean, predicted.covariance.matrix
+            covariance = predicted.covariance
+            nu = covariance.degrees_of_freedom
+            return predicted.heatmaps, predicted.mean, covariance.matrix, nu

@@ -1,4 +1,4 @@
-"""From a Gaussian in heatmap units to what mmpose calls predicted instances.
+"""From a distribution in heatmap units to what mmpose calls predicted instances.
 
 Axes: B batch, K joints.
 """
@@ -50,6 +50,13 @@ def fuse_mirrored(
     return 0.5 * (mean + points.flatten(-2)), 0.5 * (covariance + other)
 
 
+def fuse_tails(straight: Tensor | None, mirrored: Tensor | None) -> Tensor | None:
+    """ν (B,) of the fused Student-t, 2 / (1/ν₁ + 1/ν₂): 1/ν tells how heavy its tails are."""
+    if straight is None or mirrored is None:
+        return None
+    return 2 / (1 / straight + 1 / mirrored)
+
+
 def to_instances(
     mean: Tensor,
     covariance: Tensor,
@@ -57,6 +64,7 @@ def to_instances(
     codec: SoftArgmaxCodec,
     score_radius: float,
     keypoint_indices: Sequence[int] | None = None,
+    degrees_of_freedom: Tensor | None = None,
 ) -> list[InstanceData]:
     """One InstanceData per sample from mean (B, 2K) and covariance (B, 2K, 2K) in heatmap units.
 
@@ -77,7 +85,13 @@ def to_instances(
     keypoints = (mean.float().unflatten(-1, (-1, 2)) * decode_scale.float()).cpu().numpy()
     instances = [InstanceData(keypoints=points[None]) for points in keypoints]
     add_covariances(
-        instances, in_image, samples, score_radius, keypoint_indices, 'keypoint_scores'
+        instances,
+        in_image,
+        samples,
+        score_radius,
+        keypoint_indices,
+        'keypoint_scores',
+        degrees_of_freedom,
     )
     return instances
 
@@ -108,6 +122,7 @@ def add_covariances(
     score_radius: float,
     keypoint_indices: Sequence[int] | None = None,
     probability: str = 'keypoint_probabilities',
+    degrees_of_freedom: Tensor | None = None,
 ) -> None:
     """Add Σ (B, 2K, 2K) in image pixels, float64, to instances that have keypoints.
 
@@ -115,6 +130,7 @@ def add_covariances(
     ``keypoint_indices``, and by the name ``probability`` that of a joint lying within
     ``score_radius`` of the longer side of its box, (1, K), float32. Where joints are chosen,
     keypoint_indices (1, K) tells which, because the estimator selects in it as in keypoints.
+    Student-t predictions also have degrees_of_freedom (1,), float64, from ν (B,).
     """
     for i, instance in enumerate(instances):
         if not np.isfinite(instance.keypoints).all():
@@ -122,12 +138,18 @@ def add_covariances(
     covariance = usable(covariance.detach())
     blocks = joint_blocks(covariance)
     radius = score_radius * covariance.new_tensor([_longer_side(sample) for sample in samples])
-    probabilities = disc_probability(blocks, radius[:, None]).float().cpu().numpy()
+    nu = None if degrees_of_freedom is None else degrees_of_freedom.detach().to(covariance)
+    inside = disc_probability(
+        blocks, radius[:, None], degrees_of_freedom=None if nu is None else nu[:, None]
+    )
+    probabilities = inside.float().cpu().numpy()
     full, blocks = selected(covariance, keypoint_indices).cpu().numpy(), blocks.cpu().numpy()
     for i, instance in enumerate(instances):
         instance.keypoint_covariances = blocks[i : i + 1]
         instance.set_field(probabilities[i : i + 1], probability)
         instance.covariances = full[i : i + 1]
+        if nu is not None:
+            instance.degrees_of_freedom = nu[i : i + 1].cpu().numpy()
         if keypoint_indices is not None:
             instance.keypoint_indices = np.arange(blocks.shape[1])[None]
 

@@ -195,13 +195,14 @@ class PosthocCovarianceHead(BaseHead):
         """The wrapped head's instances, with further fields in image pixels.
 
         keypoint_covariances (1, K, 2, 2), keypoint_probabilities (1, K) and covariances
-        (1, 2K, 2K), which holds the joints of ``output_keypoint_indices`` if that is set.
+        (1, 2K, 2K), which holds the joints of ``output_keypoint_indices`` if that is set; of a
+        Student-t also degrees_of_freedom (1,).
         """
         test_cfg = test_cfg or {}
         seen = self.observe(feats, batch_data_samples, test_cfg)
         evidence = self.errors.evidence(seen.pooled, seen.statistics)
-        covariance = self.errors.distribution(evidence, torch.float64).matrix
-        covariance = to_float64(covariance.detach(), 'covariance of the errors')
+        predicted = self.errors.distribution(evidence, torch.float64)
+        covariance = to_float64(predicted.matrix.detach(), 'covariance of the errors')
         sides = [np.max(sample.metainfo['input_scale']) for sample in batch_data_samples]
         scale = covariance.new_tensor(np.array(sides, np.float64))[:, None] / UNITS
         in_image = scale_covariance(covariance, scale.expand(-1, self.dim))
@@ -212,6 +213,7 @@ class PosthocCovarianceHead(BaseHead):
             batch_data_samples,
             self.score_radius,
             test_cfg.get('output_keypoint_indices'),
+            degrees_of_freedom=predicted.degrees_of_freedom,
         )
         return found
 

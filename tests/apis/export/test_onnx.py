@@ -92,3 +92,27 @@ def test_what_cannot_be_exported_says_why(tmp_path: Path, covariance: dict, reas
     with pytest.raises(UserError, match=f'{covariance["type"]}.* cannot be exported: {reason}'):
         export_onnx(tiny_model(tmp_path, covariance=covariance), tmp_path / 'x.onnx')
     assert not (tmp_path / 'x.onnx').exists()
+
+
+def test_a_student_exports_its_degrees_of_freedom(tmp_path: Path) -> None:
+    import onnxruntime
+
+    covariance = dict(type='StudentCovariance', scale=dict(type='AnchoredCovariance'))
+    model = tiny_model(tmp_path, covariance=covariance, objective=dict(type='StudentNLLObjective'))
+    path = tmp_path / 'model.onnx'
+    assert export_onnx(model, path) < 1e-4
+    session = onnxruntime.InferenceSession(str(path))
+    names = [output.name for output in session.get_outputs()]
+    assert names == ['keypoints', 'covariance', 'degrees_of_freedom']
+    image = torch.rand(3, 3, 32, 32) * 255
+    *_, nu = session.run(None, {'image': image.numpy()})
+    with torch.no_grad():
+        expected = ExportedPose(model)(image)[2]
+    np.testing.assert_allclose(nu, expected, rtol=1e-4)
+
+
+def test_the_scale_of_a_student_is_named_where_it_cannot_be_exported(tmp_path: Path) -> None:
+    covariance = dict(type='StudentCovariance', scale=dict(type='PrecisionCovariance'))
+    model = tiny_model(tmp_path, covariance=covariance, objective=dict(type='StudentNLLObjective'))
+    with pytest.raises(UserError, match='PrecisionCovariance cannot be exported'):
+        export_onnx(model, tmp_path / 'model.onnx')

@@ -28,13 +28,13 @@ def test_a_correlated_joint_moves_as_samples_say(covariance: np.ndarray) -> None
     design = np.column_stack([np.ones(len(samples)), samples[:, :2]])
     slope, *_ = np.linalg.lstsq(design, samples[:, 2:], rcond=None)
     residual = samples[:, 2:] - design @ slope
-    keypoints, conditional = condition_pose(MEAN, covariance, {'left_wrist': (12, 17)}, NAMES)
+    keypoints, conditional, _ = condition_pose(MEAN, covariance, {'left_wrist': (12, 17)}, NAMES)
     np.testing.assert_allclose(keypoints[1:].reshape(-1), [1, 12, 17] @ slope, atol=0.05)
     np.testing.assert_allclose(conditional[2:, 2:], np.cov(residual.T), atol=0.05)
 
 
 def test_the_given_joint_stays_and_is_certain(covariance: np.ndarray) -> None:
-    keypoints, conditional = condition_pose(MEAN, covariance, {'right_wrist': (1, 2)}, NAMES)
+    keypoints, conditional, _ = condition_pose(MEAN, covariance, {'right_wrist': (1, 2)}, NAMES)
     np.testing.assert_array_equal(keypoints[1], [1, 2])
     assert not conditional[2:4].any()
     assert not conditional[:, 2:4].any()
@@ -42,13 +42,13 @@ def test_the_given_joint_stays_and_is_certain(covariance: np.ndarray) -> None:
 
 def test_given_all_joints_returns_them(covariance: np.ndarray) -> None:
     given = {'neck': (1, 2), 'left_wrist': (3, 4), 'right_wrist': (5, 6)}
-    keypoints, conditional = condition_pose(MEAN, covariance, given, NAMES)
+    keypoints, conditional, _ = condition_pose(MEAN, covariance, given, NAMES)
     np.testing.assert_array_equal(keypoints, [[3, 4], [5, 6], [1, 2]])
     assert not conditional.any()
 
 
 def test_given_the_mean_only_the_covariance_shrinks(covariance: np.ndarray) -> None:
-    keypoints, conditional = condition_pose(MEAN, covariance, {'neck': MEAN[2]}, NAMES)
+    keypoints, conditional, _ = condition_pose(MEAN, covariance, {'neck': MEAN[2]}, NAMES)
     np.testing.assert_allclose(keypoints, MEAN)
     assert np.linalg.eigvalsh(covariance - conditional).min() > -1e-9
 
@@ -65,7 +65,7 @@ def test_one_by_one_or_together_is_the_same(covariance: np.ndarray) -> None:
 
 
 def test_independent_joints_do_not_move() -> None:
-    keypoints, conditional = condition_pose(MEAN, np.eye(6), {'neck': (50, 50)}, NAMES)
+    keypoints, conditional, _ = condition_pose(MEAN, np.eye(6), {'neck': (50, 50)}, NAMES)
     np.testing.assert_array_equal(keypoints[:2], MEAN[:2])
     np.testing.assert_array_equal(conditional[:4, :4], np.eye(4))
 
@@ -86,7 +86,7 @@ def test_a_prediction_file_conditions_as_arrays_do(covariance: np.ndarray) -> No
         'bbox': [[0.0, 0.0, 40.0, 30.0]],
         'bbox_score': 1.0,
     }
-    keypoints, conditional = condition_pose(MEAN, covariance, {'neck': (20, 8)}, NAMES)
+    keypoints, conditional, _ = condition_pose(MEAN, covariance, {'neck': (20, 8)}, NAMES)
     changed = condition_prediction(person, {'neck': (20, 8)}, NAMES)
     np.testing.assert_allclose(changed['keypoints'], keypoints)
     np.testing.assert_allclose(changed['full_covariance'], conditional)
@@ -131,3 +131,40 @@ def test_a_place_must_be_two_finite_numbers() -> None:
 def test_shapes_must_belong_to_the_names() -> None:
     with pytest.raises(ValueError, match='3 joints'):
         condition_pose(MEAN[:2], np.eye(6), {'neck': (1, 2)}, NAMES)
+
+
+def test_a_student_is_conditioned_by_its_own_rule(covariance: np.ndarray) -> None:
+    """The mean is the Gaussian's; the improbable widens the covariance; ν grows by 2 a joint."""
+    near, far = ({'neck': tuple(MEAN[2] + step)} for step in (0.0, 60.0))
+    gaussian = condition_pose(MEAN, covariance, far, NAMES)
+    for given, wider in ((near, False), (far, True)):
+        found = condition_pose(MEAN, covariance, given, NAMES, 4.0)
+        assert found.degrees_of_freedom == 6.0
+        plain = condition_pose(MEAN, covariance, given, NAMES)
+        np.testing.assert_allclose(found.keypoints, plain.keypoints)
+        ratio = found.covariance[:4, :4] / plain.covariance[:4, :4]
+        np.testing.assert_allclose(ratio, ratio[0, 0])
+        assert (ratio[0, 0] > 1) == wider
+    assert gaussian.degrees_of_freedom is None
+    endless = condition_pose(MEAN, covariance, far, NAMES, np.inf)
+    np.testing.assert_allclose(endless.covariance, gaussian.covariance)
+
+
+def test_a_student_of_a_prediction_file_keeps_its_degrees_of_freedom(
+    covariance: np.ndarray,
+) -> None:
+    person = {
+        'keypoints': MEAN.tolist(),
+        'keypoint_scores': [0.5] * 3,
+        'covariance': [],
+        'full_covariance': covariance.tolist(),
+        'degrees_of_freedom': 3.0,
+        'bbox': [[0, 0, 40, 30]],
+        'bbox_score': 1.0,
+    }
+    changed = condition_prediction(person, {'neck': (20, 8)}, NAMES)
+    assert changed['degrees_of_freedom'] == 5.0
+    expected = scores_from(
+        np.array(changed['full_covariance']), np.array([0, 0, 40, 30]), 0.05, 5.0
+    )
+    np.testing.assert_allclose(changed['keypoint_scores'], expected)

@@ -255,7 +255,7 @@ def test_given_joints_condition_the_others(inferencer: HetPoseInferencer) -> Non
     (plain,) = people(inferencer, image)
     given = {'neck': (30.0, 40.0)}
     (person,) = people(inferencer, image, given=given)
-    keypoints, covariance = condition_pose(
+    keypoints, covariance, _ = condition_pose(
         np.array(plain['keypoints']), np.array(plain['full_covariance']), given, NAMES
     )
     np.testing.assert_allclose(person['keypoints'], keypoints, atol=1e-4)
@@ -429,3 +429,20 @@ def test_a_covariance_with_a_negative_eigenvalue_is_refused(
     monkeypatch.setattr(inferencer.predictor, '_merge', broken)
     with pytest.raises(UserError, match='negative eigenvalue'):
         list(inferencer(noise_image()))
+
+
+def test_a_student_model_writes_its_degrees_of_freedom(tmp_path: Path) -> None:
+    covariance = dict(type='StudentCovariance', scale=dict(type='CholeskyCovariance'))
+    objective = dict(type='StudentNLLObjective')
+    student = HetPoseInferencer(tiny_model(tmp_path, covariance=covariance, objective=objective))
+    (person,) = people(student, noise_image())
+    assert person['degrees_of_freedom'] > 2
+    jsonschema.validate([person], schema())
+    (given,) = people(student, noise_image(), given={'neck': (30.0, 40.0)})
+    assert given['degrees_of_freedom'] == pytest.approx(person['degrees_of_freedom'] + 2)
+    pictures = [next(iter(student(noise_image(), return_vis=True)))['visualization'][0]]
+    assert pictures[0].shape == (60, 80, 3)
+    none = list(student(noise_image(), bboxes=[[]], full_covariance='npz', pred_out_dir=tmp_path))
+    assert none[0]['predictions'] == [[]]
+    with np.load(next(iter(tmp_path.glob('*.npz')))) as arrays:
+        assert arrays['degrees_of_freedom'].shape == (0,)
