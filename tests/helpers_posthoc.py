@@ -1,9 +1,13 @@
 """Tiny pose estimators with every kind of head that mmpose has for one person."""
 
 import copy
+import json
+from pathlib import Path
 
+import cv2
 import numpy as np
 import torch
+from mmengine.config import Config
 from mmengine.model import BaseModule
 from mmengine.registry import init_default_scope
 from mmengine.structures import InstanceData
@@ -25,8 +29,8 @@ OBJECTIVE = dict(type='NLLObjective')
 class ToyBackbone(BaseModule):
     """Images (B, 3, 64, 48) → maps (B, 8, h, w) in the structure that a head asks for."""
 
-    def __init__(self, structure: str = 'map', stride: int = 4) -> None:
-        super().__init__()
+    def __init__(self, structure: str = 'map', stride: int = 4, init_cfg=None) -> None:
+        super().__init__(init_cfg)
         self.structure = structure
         self.conv = torch.nn.Conv2d(3, CHANNELS, stride, stride)
         self.norm = torch.nn.BatchNorm2d(CHANNELS)
@@ -252,3 +256,95 @@ def predict(model: torch.nn.Module) -> list:
     images, samples = batch()
     with torch.no_grad():
         return [found.pred_instances for found in model.predict(images, samples)]
+
+
+METAINFO = dict(
+    dataset_name='toy',
+    keypoint_info={
+        k: dict(name=name, id=k, color=[255, 0, 0], type='upper', swap=swap)
+        for k, (name, swap) in enumerate(
+            [('left', 'right'), ('right', 'left'), ('top', ''), ('bottom', '')]
+        )
+    },
+    skeleton_info={},
+    joint_weights=[1.0] * JOINTS,
+    sigmas=[0.05] * JOINTS,
+)
+
+
+def write_labels(folder: Path, count: int, names=('left', 'right', 'top', 'bottom')) -> Path:
+    """Images of noise, two people each, whose joints are bright spots, in COCO's format."""
+    rng = np.random.default_rng(3)
+    (folder / 'images').mkdir(parents=True, exist_ok=True)
+    images, annotations = [], []
+    for i in range(count):
+        picture = rng.integers(0, 60, (80, 120, 3)).astype(np.uint8)
+        images.append(dict(id=i, file_name=f'{i}.png', width=120, height=80))
+        for left in (8, 64):
+            points = rng.uniform((left, 10), (left + 45, 70), (len(names), 2))
+            for x, y in points.astype(int):
+                picture[y - 2 : y + 3, x - 2 : x + 3] = 255
+            seen = np.where(rng.random(len(names)) < 0.9, 2, 0)
+            low, extent = points.min(0) - 4, np.ptp(points, axis=0) + 8
+            annotations.append(
+                dict(
+                    id=len(annotations),
+                    image_id=i,
+                    category_id=1,
+                    bbox=[*low.tolist(), *extent.tolist()],
+                    area=float(extent.prod()),
+                    keypoints=np.column_stack([points, seen]).ravel().tolist(),
+                    num_keypoints=int((seen > 0).sum()),
+                    iscrowd=0,
+                )
+            )
+        cv2.imwrite(str(folder / 'images' / f'{i}.png'), picture)
+    path = folder / 'labels.json'
+    category = dict(id=1, name='toy', keypoints=list(names), skeleton=[])
+    path.write_text(
+        json.dumps(dict(images=images, annotations=annotations, categories=[category]))
+    )
+    return path
+
+
+def write_foreign(folder: Path, kind: str, people: int = 40, **test_cfg) -> tuple[Path, Path]:
+    """Config and checkpoint of a foreign model in a folder, with labelled images."""
+    write_labels(folder, people // 2)
+    model = foreign_config(kind, **test_cfg)
+    pipeline = [
+        dict(type='LoadImage'),
+        dict(type='GetBBoxCenterScale'),
+        dict(type='TopdownAffine', input_size=SIZE, use_udp=kind.startswith('udp')),
+        dict(type='PackPoseInputs'),
+    ]
+    dataset = dict(
+        type='CocoDataset',
+        data_root=str(folder),
+        data_mode='topdown',
+        ann_file='labels.json',
+        data_prefix=dict(img='images'),
+        metainfo=METAINFO,
+        test_mode=True,
+        pipeline=pipeline,
+    )
+    loader = dict(
+        batch_size=8,
+        num_workers=0,
+        sampler=dict(type='DefaultSampler', shuffle=False),
+        dataset=dataset,
+    )
+    config = Config(
+        dict(
+            default_scope='mmpose',
+            model=model,
+            train_dataloader=dict(loader, dataset=dict(dataset, ann_file='other.json')),
+            val_dataloader=dict(loader, dataset=dict(dataset, bbox_file='boxes.json')),
+            test_dataloader=loader,
+            val_evaluator=dict(type='CocoMetric', ann_file=str(folder / 'labels.json')),
+            test_evaluator=dict(type='CocoMetric', ann_file=str(folder / 'labels.json')),
+            optim_wrapper=dict(optimizer=dict(type='Adam', lr=1e-3)),
+        )
+    )
+    config.dump(str(folder / 'foreign.py'))
+    torch.save(dict(state_dict=build(model).state_dict()), folder / 'foreign.pth')
+    return folder / 'foreign.py', folder / 'foreign.pth'

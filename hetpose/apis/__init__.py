@@ -14,6 +14,8 @@ _MODULES = {
     'demo.hybrid': ('results_table', 'run_demo'),
     'doctor': ('diagnose',),
     'export.onnx': ('export_onnx',),
+    'fit.fit': ('FitSettings', 'fit_covariance'),
+    'fit.training': ('TrainingSettings',),
     'inference.boxes': ('read_boxes',),
     'inference.conditioning': ('parse_given',),
     'inference.inferencer': ('HetPoseInferencer',),

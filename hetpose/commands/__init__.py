@@ -11,6 +11,7 @@ COMMANDS = {
     'test': 'evaluate a checkpoint on the test data of its config',
     'infer': 'predict poses with covariances on images, folders and videos',
     'add-covariance': 'give any top-down config of mmpose a covariance',
+    'fit-covariance': 'give a published model a covariance, and leave it as it is',
     'calibrate': 'measure and correct the calibration of predicted covariances',
     'pseudo-labels': 'make a covariance for every training sample from its neighbours',
     'suite': 'run a regression suite and report it',

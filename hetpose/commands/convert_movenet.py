@@ -20,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('model', type=Path, help='the .json file')
     parser.add_argument('--out', type=Path, help='the checkpoint to write, in half precision')
     parser.add_argument(
+        '--estimator', type=Path, metavar='FILE', help='write a checkpoint for configs/frozen'
+    )
+    parser.add_argument(
         '--lspet', type=Path, metavar='FOLDER', help='measure PCK on the people of LSPET'
     )
     parser.add_argument('--limit', type=int, help='measure on so many of them only')
@@ -30,12 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    if args.out is None and args.lspet is None:
-        raise UserError('nothing to do: give --out, --lspet or both')
+    if args.out is None and args.estimator is None and args.lspet is None:
+        raise UserError('nothing to do: give --out, --estimator or --lspet')
     network = convert.movenet.convert(args.model)
     if args.out is not None:
         convert.movenet.save(network, args.out, args.model)
         print(f'wrote {args.out}')
+    if args.estimator is not None:
+        convert.movenet_estimator.save_estimator(network, args.estimator)
+        print(f'wrote {args.estimator}')
     if args.lspet is not None:
         found = convert.movenet_lspet.predict(network, args.lspet, args.limit, args.bfloat16)
         if args.outputs is not None:

@@ -2,6 +2,7 @@
 
 from hetpose.datasets.pose.lsp import LSPDataset, LSPETDataset
 from hetpose.datasets.pose.lsp14 import dataset_info as LSP14
+from hetpose.datasets.pose.lspet_coco import LSPETCocoDataset
 from hetpose.datasets.pose.mpii14 import MPII14Dataset
 from hetpose.datasets.pose.pseudo_label_file import PseudoLabelFile
 from hetpose.datasets.pose.synthetic import SyntheticPose
@@ -10,6 +11,7 @@ from hetpose.datasets.pose.wrappers import MergedDataset, PseudoLabelDataset
 __all__ = [
     'LSP14',
     'LSPDataset',
+    'LSPETCocoDataset',
     'LSPETDataset',
     'MPII14Dataset',
     'MergedDataset',

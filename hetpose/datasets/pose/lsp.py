@@ -64,6 +64,7 @@ class JointsMatDataset(BaseCocoStyleDataset):
 
     NAME = ''
     IMAGE = ''  # file name of image number n
+    margin = BOX_MARGIN
 
     def __init__(
         self,
@@ -123,7 +124,7 @@ class JointsMatDataset(BaseCocoStyleDataset):
                 absent += 1
                 continue
             visible = annotated[row]
-            box = box_around(joints[row, visible]) if visible.any() else None
+            box = box_around(joints[row, visible], self.margin) if visible.any() else None
             if box is None:
                 empty += 1
                 continue

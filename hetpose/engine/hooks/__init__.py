@@ -6,6 +6,7 @@ from hetpose.engine.hooks.curve import CurveHook
 from hetpose.engine.hooks.freeze_mean import FreezeMeanHook
 from hetpose.engine.hooks.freeze_wrapped import FreezeWrappedHook
 from hetpose.engine.hooks.keep_best import KeepBestHook
+from hetpose.engine.hooks.keep_lowest import KeepLowestHook
 from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook
 from hetpose.engine.hooks.plateau import TrainingLossPlateauHook
 from hetpose.engine.hooks.refresh_anchor import RefreshAnchorHook
@@ -18,6 +19,7 @@ __all__ = [
     'FreezeMeanHook',
     'FreezeWrappedHook',
     'KeepBestHook',
+    'KeepLowestHook',
     'ObjectiveSwitchHook',
     'RefreshAnchorHook',
     'SafeCheckpointHook',

@@ -3,6 +3,7 @@
 from hetpose.models.heads.bottleneck import Bottleneck
 from hetpose.models.heads.error_model import ErrorModel
 from hetpose.models.heads.heteroscedastic_head import HeteroscedasticHead, PoseDistribution
+from hetpose.models.heads.movenet_head import MoveNetHead
 from hetpose.models.heads.pose_prediction import fuse_mirrored, joint_blocks
 from hetpose.models.heads.posthoc_head import PosthocCovarianceHead
 
@@ -10,6 +11,7 @@ __all__ = [
     'Bottleneck',
     'ErrorModel',
     'HeteroscedasticHead',
+    'MoveNetHead',
     'PoseDistribution',
     'PosthocCovarianceHead',
     'fuse_mirrored',

@@ -18,6 +18,7 @@ from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.heads.covariance_branch import CovarianceBranch
 from hetpose.models.objectives import Objective
 from hetpose.models.phase import Phase, Switchable, same_meaning
+from hetpose.ops import student
 from hetpose.ops.covariance import Covariance
 from hetpose.ops.spread import STATISTICS
 
@@ -66,7 +67,7 @@ class ErrorModel(Switchable, BaseModel):
         self.register_buffer('projection', torch.linalg.qr(random).Q.mT.contiguous())
         self.register_buffer('feature_mean', torch.zeros(features))
         size = components + STATISTICS * joints
-        self.standardise = nn.BatchNorm1d(size, affine=False)
+        self.standardise = nn.BatchNorm1d(size, affine=False, momentum=None)
         self.branch = CovarianceBranch(size, self.dim, covariance, width, blocks, spare=False)
         self.objective: Objective
         self._go_to(Phase(0, objective, covariance))
@@ -88,9 +89,24 @@ class ErrorModel(Switchable, BaseModel):
 
     @torch.no_grad()
     def set_projection(self, mean: Tensor, components: Tensor) -> None:
-        """Take the features' mean (F,) and principal components (m, F)."""
+        """Take the features' mean (F,) and principal components (n, F), n ≤ m."""
         self.feature_mean.copy_(mean)
-        self.projection.copy_(components)
+        self.projection.zero_()
+        self.projection[: len(components)] = components
+
+    @torch.no_grad()
+    def set_scale(self, evidence: Tensor) -> None:
+        """Standardise by the mean and the variance of evidence (N, E) from now on."""
+        self.standardise.running_mean.copy_(evidence.mean(0))
+        self.standardise.running_var.copy_(evidence.var(0))
+        self.standardise.num_batches_tracked.fill_(1)
+
+    def train(self, mode: bool = True) -> ErrorModel:
+        """Keep the scale of the evidence, once it is known: that of the first epoch, or set."""
+        super().train(mode)
+        if self.standardise.num_batches_tracked > 0:
+            self.standardise.eval()
+        return self
 
     def evidence(self, pooled: Tensor, statistics: Tensor) -> Tensor:
         """Pooled features (B, F) and per-joint statistics (B, K, 8) → evidence (B, E)."""
@@ -118,5 +134,14 @@ class ErrorModel(Switchable, BaseModel):
             return dict(loss=self.errors(evidence, residual, mask).mean())
         covariance = self.distribution(evidence)
         if mode == 'predict':
-            return [dict(covariance=covariance, residual=residual, mask=mask)]
+            return [dict(nll=likelihood(covariance, residual, mask))]
         return covariance.matrix
+
+
+def likelihood(covariance: Covariance, residual: Tensor, mask: Tensor) -> Tensor:
+    """−log p (B,) of residuals (B, d), by the distribution whose covariance it is."""
+    if covariance.degrees_of_freedom is None:
+        return covariance.negative_log_likelihood(residual, mask)
+    return student.negative_log_likelihood(
+        residual, None, covariance.degrees_of_freedom, mask, scale_tril=covariance.scale.scale_tril
+    )

@@ -48,8 +48,8 @@ def joint_evidence(outputs: Any, joints: int) -> Tensor:
 
     Understood are heatmaps (B, K, H, W), with UDP's offset maps between them (B, 3K, H, W); lists
     of heatmaps, the last of which counts; SimCC vectors (B, K, W) and (B, K, H); coordinates
-    (B, K, 2), with σ (B, K, 4), and with the heatmaps that they were integrated from. What a head
-    does not have is 0.
+    (B, K, 2), with σ (B, K, 4); and coordinates, or coordinates with scores (B, K, 3), with the
+    heatmaps that they were read from. What a head does not have is 0.
     """
     if isinstance(outputs, list):
         outputs = outputs[-1]
@@ -58,8 +58,8 @@ def joint_evidence(outputs: Any, joints: int) -> Tensor:
     if isinstance(outputs, tuple) and len(outputs) == 2:
         first, second = (part.detach().float() for part in outputs)
         if first.ndim == 3 and second.ndim == 4:  # coordinates and their heatmaps
-            statistics = map_statistics(second)
-            return torch.cat([first[..., :2], statistics[..., 2:]], dim=-1)
+            own = first.shape[-1]  # 2, or 3 with a score
+            return torch.cat([first, map_statistics(second)[..., own:]], dim=-1)
         if first.ndim == second.ndim == 3 and first.shape[1] == second.shape[1] == joints:
             return vector_statistics(first, second)
     raise UserError(

@@ -97,6 +97,10 @@ class PosthocCovarianceHead(BaseHead):
             raise ValueError(f'score_radius must be positive, got {score_radius}')
         refuse_head(head)
         self.head = MODELS.build(head).requires_grad_(False).eval()
+        if getattr(self._forwarding, 'decoder', self) is None:
+            raise UserError(
+                f'{head["type"]} cannot be wrapped without a decoder: it has no keypoints'
+            )
         self.score_radius = score_radius
         self.joints = num_keypoints or _joints(self.head)
         channels = feature_channels or _channels(self.head)
@@ -269,10 +273,6 @@ def refuse_head(head: dict) -> None:
     name = (kind if isinstance(kind, str) else getattr(kind, '__name__', '')).rpartition('.')[2]
     if name in REFUSED:
         raise UserError(f'{name} cannot be wrapped: {REFUSED[name]}')
-    if head.get('decoder') is None and head.get('pose_cfg', {}).get('decoder') is None:
-        raise UserError(
-            f'{name} cannot be wrapped: it has no decoder, so it predicts no keypoints'
-        )
 
 
 def _joints(head: nn.Module) -> int:

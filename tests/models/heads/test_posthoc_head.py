@@ -163,7 +163,6 @@ def test_labels_outside_the_crops_frame_are_refused():
         (dict(type='AssociativeEmbeddingHead'), 'all people of an image at once'),
         (dict(type='mmpose.RTMOHead'), 'all people of an image at once'),
         (dict(type='TemporalRegressionHead'), 'three coordinates'),
-        (dict(type='HeatmapHead', in_channels=8, out_channels=4), 'no decoder'),
     ],
 )
 def test_a_head_that_cannot_be_wrapped_says_why(head, reason):
@@ -176,3 +175,10 @@ def test_a_head_that_cannot_be_wrapped_says_why(head, reason):
                 type='PosthocCovarianceHead', head=head, covariance=COVARIANCE, objective=OBJECTIVE
             )
         )
+
+
+def test_a_head_without_a_decoder_is_refused():
+    config = wrapped_config('heatmap')
+    config['head']['head'].pop('decoder')
+    with pytest.raises(UserError, match='without a decoder'):
+        MODELS.build(config)

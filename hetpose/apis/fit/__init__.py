@@ -1,0 +1,1 @@
+"""Fit the covariance of the errors of a published model."""

@@ -1,0 +1,171 @@
+"""What was fitted, against what one covariance for all would have done.
+
+Axes: N people, K joints, d = 2K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hetpose.apis.calibration.arrays import GaussianArrays
+from hetpose.apis.calibration.calibrate import CalibrationReport
+from hetpose.apis.fit.cache import Errors
+from hetpose.apis.fit.training import scaled
+from hetpose.evaluation.functional.calibration import split_blocks
+from hetpose.evaluation.functional.scores import calibration_scores
+from hetpose.fileio import atomic_path, write_json, write_text
+from hetpose.models.heads.error_model import UNITS
+from hetpose.ops.gaussian import negative_log_likelihood
+
+FLATTERED = (
+    'The labels are those that the model was trained on. Its errors there are smaller than on new '
+    'images: Σ will be too small. Fit on labels that it has not seen.'
+)
+
+
+@dataclass(frozen=True)
+class FormScore:
+    """How one form of Σ does on people that it has not seen.
+
+    nll in nats per person, of errors in per cent of the crop's longer side; the others are means
+    over the joints.
+    """
+
+    nll: float
+    coverage_90: float
+    ence: float
+    ause: float
+
+    @classmethod
+    def of(cls, covariance: Tensor, errors: Errors, nll: Tensor | None = None) -> FormScore:
+        """Judge Σ, (d, d) or (N, d, d), in squared per cent of the crop's longer side.
+
+        ``nll`` (N,) is given by a model whose likelihood is not Gaussian.
+        """
+        residual, mask = scaled(errors)
+        covariance = covariance.double().expand(len(residual), -1, -1)
+        if nll is None:
+            nll = negative_log_likelihood(residual, covariance, mask)
+        parts = split_blocks(residual, covariance, mask, 2)
+        scores = [
+            calibration_scores(*(part[:, k] for part in parts)).numbers()
+            for k in range(errors.mask.shape[1])
+            if errors.mask[:, k].any()
+        ]
+        means = {
+            name: float(np.mean([score[name] for score in scores]))
+            for name in ('coverage_90', 'ence', 'ause')
+        }
+        return cls(nll=float(nll.mean()), **means)
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """All that a fit found out; lengths are in image pixels where nothing else is said."""
+
+    people: dict[str, int]
+    images: dict[str, int]
+    forms: dict[str, FormScore]
+    calibration: CalibrationReport
+    unchanged: float
+    flattered: bool
+    unlabelled: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def unchanged_line(self) -> str:
+        """Whether the predictions are those of the unwrapped model."""
+        return f'keypoints unchanged: largest difference {self.unchanged:g}'
+
+    @property
+    def warning(self) -> str:
+        """That the labels flatter the model, where they do."""
+        return FLATTERED if self.flattered else ''
+
+    def numbers(self) -> dict[str, Any]:
+        """Plain numbers for JSON."""
+        return {
+            'people': self.people,
+            'images': self.images,
+            'forms': {name: vars(score) for name, score in self.forms.items()},
+            'calibration': self.calibration.numbers(),
+            'keypoints_largest_difference': self.unchanged,
+            'labels_are_training_labels': self.flattered,
+            'joints_without_labels': list(self.unlabelled),
+            'settings': self.settings,
+        }
+
+    def markdown(self) -> str:
+        """The report as Markdown."""
+        split = ', '.join(
+            f'{count} people in {self.images[name]} images for the {name}'
+            for name, count in self.people.items()
+        )
+        lines = [
+            '# Covariance of a frozen model',
+            f'{split}.',
+            *([f'**{self.warning}**'] if self.flattered else []),
+            *(
+                [f'Never labelled, so that Σ is a guess: {", ".join(self.unlabelled)}.']
+                if self.unlabelled
+                else []
+            ),
+            self.unchanged_line + '.',
+            '## Held-out people',
+            'NLL in nats per person, of errors in per cent of the longer side of the crop; the '
+            'other columns are means over the joints.',
+            self.table(),
+            '![](nll.png)',
+            '## Calibration, in image pixels',
+            'See [calibration/report.md](calibration/report.md). Recalibrated on people of the '
+            'validation; the test people are judged only.',
+            self.calibration.after.summary().strip(),
+            '![](calibration/after.png)',
+        ]
+        return '\n\n'.join(lines) + '\n'
+
+    def table(self) -> str:
+        """One row for each form of Σ."""
+        lines = ['| Σ | NLL | 90% ellipses hold | ENCE | AUSE |', '|---|---:|---:|---:|---:|']
+        for name, s in self.forms.items():
+            lines.append(
+                f'| {name} | {s.nll:.2f} | {s.coverage_90:.3f} | {s.ence:.3f} | {s.ause:.3f} |'
+            )
+        return '\n'.join(lines)
+
+    def write(self, folder: Path) -> None:
+        """Write report.md, report.json, nll.png, and the calibration's own report beside them."""
+        self.calibration.write(folder / 'calibration')
+        write_json(folder / 'report.json', self.numbers())
+        self._plot(folder / 'nll.png')
+        write_text(folder / 'report.md', self.markdown())
+
+    def _plot(self, path: Path) -> None:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6, 2.6), layout='constrained')
+        axes = figure.subplots()
+        names, values = list(self.forms), [score.nll for score in self.forms.values()]
+        axes.barh(names, values, color='#4878a8')
+        axes.invert_yaxis()
+        low, high = min(values), max(values)
+        axes.set_xlim(low - 0.25 * (high - low + 1), high + 0.15 * (high - low + 1))
+        for row, value in enumerate(values):
+            axes.text(value, row, f' {value:.2f}', va='center')
+        axes.set_xlabel('NLL of held-out people, nats per person (lower is better)')
+        with atomic_path(path) as temporary:
+            figure.savefig(temporary, dpi=120)
+
+
+def in_pixels(errors: Errors, covariance: Tensor) -> GaussianArrays:
+    """Residuals in image pixels with Σ (N, d, d) of squared per cent of the crop's longer side."""
+    scale = (torch.as_tensor(errors.side) / UNITS).square()[:, None, None]
+    mask = torch.as_tensor(errors.mask).repeat_interleave(2, dim=-1)
+    residual = torch.as_tensor(errors.residual).flatten(1)
+    return GaussianArrays(residual, covariance.double() * scale, mask, 2)

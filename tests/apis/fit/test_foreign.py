@@ -1,0 +1,83 @@
+"""Configs of published models, wrapped."""
+
+import copy
+
+import pytest
+from helpers_posthoc import write_foreign
+from mmengine.config import Config, ConfigDict
+
+from hetpose.apis.fit.foreign import (
+    check_foreign,
+    innermost,
+    labelled_dataset,
+    trained_on,
+    wrapped_config,
+)
+from hetpose.engine.config_file import check_config
+from hetpose.errors import UserError
+
+COVARIANCE, OBJECTIVE = dict(type='AnchoredCovariance'), dict(type='NLLObjective')
+
+
+@pytest.fixture(scope='module')
+def config(tmp_path_factory):
+    path, _ = write_foreign(tmp_path_factory.mktemp('foreign'), 'heatmap', 4)
+    return Config.fromfile(str(path))
+
+
+def test_the_val_set_is_read_with_its_own_boxes(config):
+    assert 'bbox_file' in config.val_dataloader.dataset
+    assert 'bbox_file' not in labelled_dataset(config)
+    assert 'bbox_file' in config.val_dataloader.dataset
+
+
+def test_other_files_replace_those_of_the_config(config):
+    folder = config.val_dataloader.dataset.data_root
+    found = labelled_dataset(config, f'{folder}/labels.json', f'{folder}/images')
+    assert found.ann_file == f'{folder}/labels.json'
+    assert found.data_prefix == dict(img=f'{folder}/images')
+    assert found.pipeline == config.val_dataloader.dataset.pipeline
+
+
+def test_the_first_of_several_data_sets_gives_the_format(config):
+    combined = copy.deepcopy(config)
+    inner = combined.val_dataloader.dataset
+    combined.val_dataloader.dataset = ConfigDict(
+        type='CombinedDataset', datasets=[inner], pipeline=[], metainfo=inner.metainfo
+    )
+    assert innermost(combined.val_dataloader.dataset).type == 'CocoDataset'
+    folder = inner.data_root
+    assert labelled_dataset(combined, f'{folder}/labels.json').type == 'CocoDataset'
+
+
+def test_only_the_head_of_the_model_changes(config):
+    made = wrapped_config(config, COVARIANCE, OBJECTIVE, labelled_dataset(config))
+    assert made.model.head.head == config.model.head
+    for name in ('backbone', 'data_preprocessor', 'test_cfg', 'type'):
+        assert made.model[name] == config.model[name]
+    assert config.model.head.type == 'HeatmapHead'
+    check_config(made._cfg_dict)
+
+
+def test_training_sees_crops_that_are_not_augmented(config):
+    made = wrapped_config(config, COVARIANCE, OBJECTIVE, labelled_dataset(config))
+    steps = [step['type'] for step in made.train_dataloader.dataset.pipeline]
+    assert steps == [step['type'] for step in config.val_dataloader.dataset.pipeline]
+    assert made.train_dataloader.dataset.pipeline[-1]['pack_transformed']
+    assert 'pack_transformed' not in made.val_dataloader.dataset.pipeline[-1]
+
+
+def test_training_labels_are_recognised_by_their_file(config):
+    labels = labelled_dataset(config)
+    assert not trained_on(config, labels)
+    same = copy.deepcopy(config)
+    same.train_dataloader.dataset = ConfigDict(
+        type='CombinedDataset', datasets=[dict(copy.deepcopy(labels))], metainfo={}
+    )
+    assert trained_on(same, labels)
+
+
+def test_a_wrapped_head_is_not_wrapped_again(config):
+    made = wrapped_config(config, COVARIANCE, OBJECTIVE, labelled_dataset(config))
+    with pytest.raises(UserError, match='wrapped already'):
+        check_foreign(made)
