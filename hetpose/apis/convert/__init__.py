@@ -3,5 +3,6 @@
 from hetpose import lazy
 
 __getattr__, __dir__, __all__ = lazy.attach(
-    __name__, {name: f'{__name__}.{name}' for name in ('movenet', 'movenet_estimator', 'movenet_lspet')}
+    __name__,
+    {name: f'{__name__}.{name}' for name in ('movenet', 'movenet_estimator', 'movenet_lspet')},
 )
