@@ -65,7 +65,7 @@ def negative_log_likelihood(
     dim = factor.shape[-1]
     residual = marginal_residual(residual, dim, mask)
     distance = whiten(factor, residual).square().sum(-1)
-    constant = count_present(mask, dim) * LOG_2PI
+    constant = count_present(mask, dim, factor) * LOG_2PI
     likelihood = (constant + cholesky_log_determinant(factor) + distance) / 2
     return explain_nan(likelihood, residual=residual)
 
@@ -125,7 +125,7 @@ def calibrated_kl(
         marginal_cholesky(target_covariance, mask, 'target_covariance'),
         marginal_cholesky(covariance, mask),
     )
-    present = count_present(mask, dim)
+    present = count_present(mask, dim, residual)
     divergence = ((trace - (dim - present) + distance) / 2 - present + log_ratio) / 2
     return explain_nan(divergence, residual=residual)
 

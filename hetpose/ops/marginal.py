@@ -19,21 +19,28 @@ def marginal_cholesky(covariance: Tensor, mask: Tensor | None, name: str = 'cova
 def either_cholesky(
     covariance: Tensor | None, scale_tril: Tensor | None, mask: Tensor | None
 ) -> Tensor:
-    """The same, from whichever of the two was given."""
+    """The same, from whichever of the two was given.
+
+    Rows of a factor are a factor of the marginal, but no longer triangular. QR makes them so
+    again: F = [rows, missing] and Fᵀ = QR give FFᵀ = RᵀR, and no product squares what L resolves.
+    """
     if covariance is not None and scale_tril is None:
         return marginal_cholesky(covariance, mask)
     if scale_tril is None or covariance is not None:
         raise ValueError('covariance, scale_tril: expected exactly one of them')
     dim = check_square(scale_tril, 'scale_tril')
-    if mask is not None:
-        check_mask(mask, dim)
-        # Rows of a factor are a factor of the marginal, but no longer triangular: factor again.
-        rows = torch.where(mask[..., None], scale_tril.tril(), 0.0)
-        marginal = rows @ rows.mT + torch.diag_embed((~mask).to(rows.dtype))
-        return safe_cholesky(marginal, 'scale_tril')
     if not (scale_tril.diagonal(dim1=-2, dim2=-1) > 0).all():
         raise ValueError('scale_tril: expected a positive diagonal')
-    return scale_tril
+    if mask is None:
+        return scale_tril
+    check_mask(mask, dim)
+    if mask.all():
+        return scale_tril
+    rows = torch.where(mask[..., None], scale_tril.tril(), 0.0)
+    missing = torch.diag_embed((~mask).to(rows.dtype)).expand_as(rows)
+    upper = torch.linalg.qr(torch.cat([rows, missing], dim=-1).mT).R
+    sign = torch.where(upper.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0).to(upper.dtype)
+    return (sign[..., None] * upper).mT
 
 
 def marginal_residual(residual: Tensor, dim: int, mask: Tensor | None) -> Tensor:
@@ -44,8 +51,12 @@ def marginal_residual(residual: Tensor, dim: int, mask: Tensor | None) -> Tensor
     return torch.where(mask, residual, 0.0)
 
 
-def count_present(mask: Tensor | None, dim: int) -> int | Tensor:
-    return dim if mask is None else mask.sum(-1)
+def count_present(mask: Tensor | None, dim: int, like: Tensor) -> int | Tensor:
+    """How many of the d dimensions are present: d, or (...) in the type of ``like``.
+
+    A count in integers would become float32 when it is multiplied by a constant.
+    """
+    return dim if mask is None else mask.sum(-1).to(like.dtype)
 
 
 def whiten(scale_tril: Tensor, residual: Tensor) -> Tensor:

@@ -24,6 +24,9 @@ BLOCK_BYTES = 2**27
 PRODUCT_ROWS = 64
 # |a|² + |b|² − 2ab below this part of |a|² + |b|² has lost its digits and is taken from a − b.
 CANCELLATION = 1e-8
+# A row whose k-th neighbour is closer than this many roundings of the product, as in a tight
+# cluster far from the origin, is searched again by differences.
+UNCLEAR = 1e6
 
 
 @dataclass
@@ -80,12 +83,23 @@ def _product_blocks(x: Tensor, k: int, size: int) -> Iterator[Block]:
         squared = torch.mm(rows, columns, out=buffer[: len(part)])
         values, indices = smallest(squared, k)
         values += norms[start : start + size, None]
+        rounding = x.shape[1] * torch.finfo(x.dtype).eps * norms[start : start + size]
+        unclear = values[:, -1] <= UNCLEAR * rounding
+        if unclear.any():
+            values[unclear], indices[unclear] = _by_differences(part[unclear], x, k)
         lost = values <= CANCELLATION * (norms[start : start + size, None] + norms[indices])
         row, column = lost.nonzero(as_tuple=True)
         exact = (part[row] - x[indices[row, column]]).square().sum(1)
         values[row, column] = exact
         distances, order = values.sqrt().sort(dim=1, stable=True)
         yield Block(start, start + len(part), distances, indices.gather(1, order))
+
+
+def _by_differences(part: Tensor, x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Squared distances and indices (q, k) of the nearest rows of x (N, r) to part (q, r)."""
+    apart = torch.cdist(part, x, compute_mode='donot_use_mm_for_euclid_dist')
+    values, indices = smallest(apart, k)
+    return values.square(), indices
 
 
 def _own_row_first(block: Block) -> Block:
@@ -110,7 +124,7 @@ def neighbour_blocks(
     """
     n, r = x.shape
     tree = 0 < r <= TREE_DIMENSIONS
-    needed = (24 if tree else 64) * k + row_bytes + (0 if tree else 16 * n)
+    needed = (24 if tree else 64) * k + row_bytes + (0 if tree else 24 * n)
     rows = max(min(memory_limit // 2, BLOCK_BYTES) // needed, 1)
     size = int(min(rows, n if tree else PRODUCT_ROWS))
     search = _tree_blocks if tree else _product_blocks

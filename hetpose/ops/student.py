@@ -122,7 +122,7 @@ def negative_log_likelihood(
     nu = _as_tensor(degrees_of_freedom, factor)
     residual = marginal_residual(residual, dim, mask)
     distance = whiten(factor, residual).square().sum(-1)
-    count = count_present(mask, dim)
+    count = count_present(mask, dim, factor)
     gaussian_part = (count * gaussian.LOG_2PI + cholesky_log_determinant(factor)) / 2
     likelihood = gaussian_part - log_normaliser(nu, count) + tail_energy(distance, nu, count)
     return explain_nan(likelihood, residual=residual)

@@ -84,7 +84,7 @@ def kl_divergence(
     nu_p, nu_q = (_as_float64(v, scale_q) for v in (degrees_of_freedom_p, degrees_of_freedom_q))
     factor_p = marginal_cholesky(scale_p.double(), mask, 'scale_p')
     factor_q = marginal_cholesky(scale_q.double(), mask, 'scale_q')
-    count = count_present(mask, dim)
+    count = count_present(mask, dim, factor_p)
     ratio = torch.linalg.solve_triangular(factor_q, factor_p, upper=False)
     shift = whiten(factor_q, marginal_residual(mean_p.double() - mean_q.double(), dim, mask))
     # A missing dimension has no variance and no offset here: it adds nothing to the distance.

@@ -390,3 +390,46 @@ class TestRecalibrate:
     def test_bad_input(self, alpha, beta, message):
         with pytest.raises(ValueError, match=message):
             recalibrate(torch.eye(4), alpha, beta)
+
+
+@pytest.mark.parametrize('given', ['covariance', 'scale_tril'])
+def test_a_masked_likelihood_is_that_of_the_marginal_to_the_last_digits(given):
+    residual, covariance = problem(4)
+    value = covariance if given == 'covariance' else torch.linalg.cholesky(covariance)
+    found = negative_log_likelihood(residual, mask=MASK, **{given: value})
+    marginal = covariance[:, MASK][:, :, MASK]
+    expected = -MultivariateNormal(torch.zeros(4, dtype=D), marginal).log_prob(residual[:, MASK])
+    torch.testing.assert_close(found, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_a_masked_factor_keeps_what_float32_resolves():
+    torch.manual_seed(0)
+    dim = 6
+    factor = torch.randn(400, dim, dim).tril(-1) + torch.diag_embed(torch.full((400, dim), 1e-2))
+    mask = torch.arange(dim) != 1
+    residual = (factor @ torch.randn(400, dim, 1))[..., 0]
+    exact = negative_log_likelihood(residual.double(), mask=mask, scale_tril=factor.double())
+    found = negative_log_likelihood(residual, mask=mask, scale_tril=factor)
+    product = negative_log_likelihood(residual, factor @ factor.mT, mask)
+    error, lost = ((value.double() - exact).abs().max() for value in (found, product))
+    assert error < 0.01
+    assert error < lost / 20
+
+
+def test_the_gradient_of_a_masked_factor():
+    residual, covariance = problem(2)
+    factor = torch.linalg.cholesky(covariance).requires_grad_()
+
+    def loss(value):
+        return negative_log_likelihood(residual, mask=MASK, scale_tril=value.tril())
+
+    assert gradcheck(loss, (factor,))
+
+
+@pytest.mark.parametrize('name', ['mean', 'values', 'covariance'])
+def test_conditioning_on_nan_is_refused(name):
+    mean, covariance = problem()
+    given = dict(mean=mean, covariance=covariance, values=torch.zeros(2, dtype=D))
+    given[name] = torch.full_like(given[name], torch.nan)
+    with pytest.raises(ValueError, match=f'{name}.*NaN'):
+        condition(given['mean'], given['covariance'], [0, 3], given['values'])

@@ -53,8 +53,10 @@ def test_a_missing_residual_is_nothing_even_if_it_is_nan() -> None:
 
 
 def test_count() -> None:
-    assert count_present(None, 5) == 5
-    assert count_present(MASK, 5) == 3
+    like = torch.zeros(1, dtype=torch.float64)
+    assert count_present(None, 5, like) == 5
+    assert count_present(MASK, 5, like) == 3
+    assert count_present(MASK, 5, like).dtype == torch.float64
 
 
 @pytest.mark.parametrize('batch', [(), (3,), (4, 3), (2, 4, 3)])

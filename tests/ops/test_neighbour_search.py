@@ -64,3 +64,15 @@ def test_low_dimensions_go_to_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     found(torch.randn(20, 2), 3)
     found(torch.randn(20, 30), 3)
     assert used == [1]
+
+
+@pytest.mark.parametrize('columns', [2, 7, 30])
+def test_tight_clusters_far_apart(columns: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    centres = 1e6 * torch.randn(4, columns, generator=generator, dtype=torch.float64)
+    x = centres.repeat(50, 1)
+    x = x + 1e-2 * torch.randn(x.shape, generator=generator, dtype=torch.float64)
+    distances, indices = found(x, 10)
+    every = torch.cdist(x, x, compute_mode='donot_use_mm_for_euclid_dist').sort(dim=1)
+    torch.testing.assert_close(distances, every.values[:, :10], rtol=1e-6, atol=0)
+    assert torch.equal(indices, every.indices[:, :10])

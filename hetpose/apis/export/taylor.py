@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hetpose.errors import UserError
+from hetpose.ops.taylor.convolutional import flatten
 
 
 class SoftArgmaxJacobian(nn.Module):
@@ -29,14 +30,16 @@ class SoftArgmaxJacobian(nn.Module):
 
     def __init__(self, decoder: nn.Module, lift: nn.Module, dim: int) -> None:
         super().__init__()
-        known = (nn.Conv2d, nn.ConvTranspose2d, nn.BatchNorm2d, nn.ReLU, nn.Identity)
-        layers = [module for module in decoder.modules() if not isinstance(module, nn.Sequential)]
-        for layer in layers:
-            if not isinstance(layer, known):
+        leaves = [module for module in decoder.modules() if not isinstance(module, nn.Sequential)]
+        for layer in leaves:
+            if flatten(layer) is None:
                 raise UserError(
                     f'a Taylor-induced covariance over {type(layer).__name__} cannot be exported; '
                     'its decoder may hold convolutions, batch norms and ReLUs'
                 )
+        layers = flatten(decoder)
+        if layers is None:
+            raise UserError('a decoder with forward hooks cannot be exported')
         self.layers = nn.ModuleList(layers)
         with torch.no_grad():
             device = next(lift.parameters()).device

@@ -38,7 +38,7 @@ def check_anchor(results: dict[str, Any], keypoints: np.ndarray | None, by: str)
     if keypoints is None or not carries_covariance(results):
         return
     anchor = results.get(ANCHOR_KEY)
-    if anchor is not None and not np.array_equal(anchor, keypoints):
+    if anchor is not None and not np.array_equal(anchor, keypoints, equal_nan=True):
         raise UserError(
             f'keypoints were moved before {by} by a transform that left their covariance behind; '
             'use the Covariance... version of every spatial transform'

@@ -74,6 +74,8 @@ def to_instances(
     field that is named keypoint…; ``covariances`` is selected here. Keypoints and scores are
     float32, covariances float64, exactly symmetric and positive definite.
     """
+    if not samples:
+        return []
     mean, covariance = mean.detach(), usable(covariance.detach())
     meta = [sample.metainfo for sample in samples]
     decode_scale = covariance.new_tensor(codec.decode_scale)

@@ -17,6 +17,16 @@ from hetpose.ops.taylor.pointwise import batch_norm_affine
 
 CONVOLUTIONS = (nn.Conv2d, nn.ConvTranspose2d)
 _BatchNorm = nn.modules.batchnorm._BatchNorm
+# A subclass may compute something else, unless it runs one of these. Those of mmcv differ from
+# torch's for empty inputs only.
+_PLAIN_FORWARDS = {
+    nn.Conv2d.forward,
+    nn.ConvTranspose2d.forward,
+    nn.ReLU.forward,
+    _BatchNorm.forward,
+    nn.SyncBatchNorm.forward,
+}
+_PLAIN_WRAPPERS = 'mmcv.cnn.bricks.wrappers'
 
 
 def _padding(module: nn.Conv2d | nn.ConvTranspose2d) -> tuple[int, int]:
@@ -99,12 +109,24 @@ def flatten(decoder: nn.Module) -> list[nn.Module] | None:
         parts = [flatten(part) for part in decoder]
         known = [part for part in parts if part is not None]
         return [layer for part in known for layer in part] if len(known) == len(parts) else None
-    if isinstance(decoder, nn.Identity | nn.Dropout):
+    if type(decoder) in (nn.Identity, nn.Dropout):
         return []
+    if not _is_plain(decoder):
+        return None
     if isinstance(decoder, CONVOLUTIONS):
         plain = decoder.padding_mode == 'zeros' and not isinstance(decoder.padding, str)
         return [decoder] if plain else None
     return [decoder] if isinstance(decoder, nn.ReLU | _BatchNorm) else None
+
+
+def _is_plain(layer: nn.Module) -> bool:
+    """Whether a layer computes what the class of torch that it derives from computes."""
+    if 'forward' in vars(layer):
+        return False
+    own = type(layer)
+    if isinstance(layer, nn.Conv2d) and own._conv_forward is not nn.Conv2d._conv_forward:
+        return False
+    return own.forward in _PLAIN_FORWARDS or own.__module__ == _PLAIN_WRAPPERS
 
 
 def largest_image(layers: Sequence[nn.Module], shape: Sequence[int]) -> tuple[int, int]:

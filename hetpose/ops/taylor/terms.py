@@ -89,8 +89,8 @@ def check_order(order: str, memory_limit: int) -> bool:
 
 def check_point(x: Tensor, name: str, network: object) -> None:
     """A finite (B, m) of the network's own floating point type."""
-    if x.ndim != 2 or 0 in x.shape:
-        raise ValueError(f'{name}: expected shape (B, m), none of them 0, got {shape_of(x)}')
+    if x.ndim != 2 or x.shape[1] == 0:
+        raise ValueError(f'{name}: expected shape (B, m) with m > 0, got {shape_of(x)}')
     if x.dtype not in (torch.float32, torch.float64):
         raise ValueError(f'{name}: expected float32 or float64, got {x.dtype}')
     if not torch.isfinite(x).all():
@@ -128,6 +128,8 @@ def taylor_terms(
     check_point(x, 'x', network)
     x = x.detach()
     with torch.autocast(x.device.type, enabled=False), evaluating(network):
+        if not len(x):
+            return _no_terms(network(x), x, full)
         layers = taylor_feedforward.parse(network) if isinstance(network, nn.Module) else None
         if layers is None:
             jacobian, packed = taylor_func.differentiate(network, (x,), full, memory_limit)
@@ -135,6 +137,13 @@ def taylor_terms(
             _check_width(layers, x)
             jacobian, packed = taylor_feedforward.closed_form(layers, x, full, memory_limit)
     return as_terms(jacobian, packed)
+
+
+def _no_terms(mean: Tensor, x: Tensor, full: bool) -> TaylorTerms:
+    """Terms of an empty batch x (0, m) with mean (0, d)."""
+    d, m = mean.shape[1], x.shape[1]
+    packed = x.new_zeros(0, d, m * (m + 1) // 2) if full else None
+    return as_terms(x.new_zeros(0, d, m), packed)
 
 
 def as_terms(jacobian: Tensor, packed: Tensor | None) -> TaylorTerms:
@@ -176,6 +185,8 @@ def soft_argmax_terms(
         return soft_argmax(decoder(base + lift(point)), temperature).flatten(1)
 
     with torch.autocast(z.device.type, enabled=False), evaluating(decoder, lift):
+        if not len(z):
+            return _no_terms(mean(z, features), z, full)
         layers = convolutional.flatten(decoder)
         if layers is None:
             jacobian, packed = taylor_func.differentiate(mean, (z, features), full, memory_limit)

@@ -21,6 +21,7 @@ from hetpose.datasets.transforms import (
     CovarianceTopdownAffine,
     attach_factor,
 )
+from hetpose.datasets.transforms.covariance import check_anchor
 from hetpose.errors import UserError
 
 SIZE = (96, 80)
@@ -188,3 +189,11 @@ def test_a_moved_sample_without_its_covariance_is_noticed() -> None:
 def test_an_unknown_factor_name_is_refused() -> None:
     with pytest.raises(ValueError, match='key must be one of'):
         attach_factor(make_sample(), 'factor', np.eye(28))
+
+
+def test_nan_is_not_a_move() -> None:
+    results = dict(keypoints=np.array([[[1.0, np.nan], [2.0, 3.0]]]))
+    attach_factor(results, 'pseudo_factor', np.eye(4))
+    check_anchor(results, results['keypoints'].copy(), 'a flip')
+    with pytest.raises(UserError, match='moved'):
+        check_anchor(results, results['keypoints'] + 1, 'a flip')

@@ -42,3 +42,12 @@ def test_an_anchor_of_another_dimension_is_refused() -> None:
     covariance.prepare(DIM)
     with pytest.raises(ValueError, match='anchor has dimension 3, the target 2'):
         covariance(torch.zeros(1, 0), 2)
+
+
+def test_a_loaded_anchor_lies_in_memory_as_the_one_that_was_saved() -> None:
+    one, other = AnchoredCovariance(floor=FLOOR), AnchoredCovariance(floor=FLOOR)
+    one.set_anchor(random_covariance(dim=24).float())
+    other.load_state_dict(one.state_dict())
+    assert one.anchor.stride() == other.anchor.stride()
+    raw = torch.randn(50, one.num_outputs(24))
+    assert torch.equal(one(raw, 24).matrix, other(raw, 24).matrix)

@@ -102,3 +102,12 @@ def test_an_empty_box_is_named() -> None:
     model = estimator().eval()
     with torch.no_grad(), pytest.raises(PredictionError, match='input_scale'):
         model.predict(torch.randn(1, 3, 32, 32), [sample(scale=(0.0, 40.0))])
+
+
+@pytest.mark.parametrize('name', ['TaylorInducedCovariance', 'FactorCovariance'])
+def test_an_empty_batch_has_no_predictions(name: str) -> None:
+    model = estimator(covariance=dict(type=name)).eval()
+    with torch.no_grad():
+        predicted = model.head.forward((torch.zeros(0, 16, 4, 4),), torch.float64)
+        assert predicted.covariance.matrix.shape == (0, 8, 8)
+        assert model.head.predict((torch.zeros(0, 16, 4, 4),), []) == []

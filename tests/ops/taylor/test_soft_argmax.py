@@ -96,3 +96,86 @@ def test_sizes_are_those_of_the_layers():
             image = layer(image)
             sizes.append(image[0].numel())
         assert convolutional.largest_image(layers, (8, 7, 5)) == (max(sizes), sum(sizes))
+
+
+class Doubled(nn.Conv2d):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+class Standardised(nn.Conv2d):
+    def _conv_forward(self, x, weight, bias):
+        return super()._conv_forward(x, weight / weight.norm(), bias)
+
+
+class Squared(nn.ReLU):
+    def forward(self, x):
+        return super().forward(x).square()
+
+
+class Scaled(nn.BatchNorm2d):
+    def forward(self, x):
+        return 3 * super().forward(x)
+
+
+class Renamed(nn.Conv2d):
+    """A subclass that computes what its parent computes."""
+
+
+@pytest.mark.parametrize('order', ['gradient', 'full'])
+@pytest.mark.parametrize(
+    'layer', [Doubled(8, 3, 1), Standardised(8, 3, 1), Squared(), Scaled(8), Renamed(8, 3, 1)]
+)
+def test_a_subclass_is_not_taken_for_its_parent(layer, order):
+    last = [] if isinstance(layer, nn.Conv2d) else [nn.Conv2d(8, 3, 1)]
+    decoder = nn.Sequential(layer, *last).double().eval()
+    lift = LIFTS['linear']().double()
+    features, z = torch.randn(2, 8, 4, 4).double(), torch.randn(2, 9).double()
+
+    def mean(point, base):
+        return soft_argmax(decoder(base + lift(point)), TEMPERATURE).flatten(1)
+
+    with torch.no_grad():
+        found = taylor_func.differentiate(mean, (z, features), order == 'full', 2**30)
+    expected = taylor.as_terms(*found)
+    terms = soft_argmax_terms(decoder, features, lift, z, TEMPERATURE, order)
+    torch.testing.assert_close(terms.jacobian, expected.jacobian)
+    if order == 'full':
+        torch.testing.assert_close(terms.hessian, expected.hessian)
+    assert (convolutional.flatten(layer) is None) == (type(layer) is not Renamed)
+
+
+@pytest.mark.parametrize('value', [0.0, 1.0])
+def test_a_lift_that_bends_is_refused_wherever_z_is(value):
+    lift = nn.Sequential(nn.Linear(9, 128), nn.ReLU(), nn.Unflatten(1, (8, 4, 4)))
+    z = torch.full((2, 9), value)
+    with pytest.raises(ValueError, match='bends'):
+        soft_argmax_terms(nn.Conv2d(8, 3, 1), torch.randn(2, 8, 4, 4), lift, z)
+
+
+def test_an_affine_lift_of_ones_own_is_accepted_and_runs_once_per_sample():
+    class Own(nn.Module):
+        rows = 0
+
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(9, 128)
+
+        def forward(self, z):
+            self.rows += len(z)
+            return self.linear(z).unflatten(1, (8, 4, 4))
+
+    lift = Own()
+    z = torch.randn(50, 9)
+    soft_argmax_terms(deconvolutions(), torch.randn(50, 8, 4, 4), lift, z)
+    assert lift.rows <= 50 + 6 + 9  # the batch, the probes, the unit vectors
+
+
+@pytest.mark.parametrize('order', ['gradient', 'full'])
+def test_terms_of_an_empty_batch_are_empty(order):
+    features, z = torch.zeros(0, 8, 4, 4), torch.zeros(0, 9)
+    terms = soft_argmax_terms(deconvolutions(), features, LIFTS['linear'](), z, 1.0, order)
+    assert terms.jacobian.shape == (0, 6, 9)
+    assert terms.hessian is None if order == 'gradient' else terms.hessian.shape == (0, 6, 45)
+    network = taylor.taylor_terms(nn.Sequential(nn.Linear(9, 4), nn.Tanh()), z, order)
+    assert network.jacobian.shape == (0, 4, 9)
