@@ -2,25 +2,28 @@
 
 import numpy as np
 import pytest
-from helpers_inference import noise_image, write_tiny
+import torch
+from helpers_inference import noise_image
 from mmengine.structures import InstanceData
 from mmpose.apis import MMPoseInferencer
 from mmpose.structures import split_instances
 from mmpose.visualization import PoseLocalVisualizer
 
+from hetpose.apis import load_pose_model
+from hetpose.paths import find_config
+
 
 def test_mmpose_inferencer_returns_the_covariances(tmp_path) -> None:
-    config, checkpoint = write_tiny(tmp_path)
-    with config.open('a') as file:
-        file.write("\nvisualizer = dict(type='PoseLocalVisualizer')\n")
-    inferencer = MMPoseInferencer(
-        pose2d=str(config), pose2d_weights=str(checkpoint), det_model='whole_image', device='cpu'
-    )
+    config = find_config('pose/td-hybrid_vit-96x4_1xb32-8e_synthetic-128x128')
+    model = load_pose_model(config)
+    content = {'state_dict': model.network.state_dict(), 'meta': {'dataset_meta': model.meta}}
+    torch.save(content, tmp_path / 'a.pth')
+    inferencer = MMPoseInferencer(str(config), str(tmp_path / 'a.pth'), det_model='whole_image')
     (person,) = next(inferencer(noise_image()))['predictions'][0]
     full = np.array(person['full_covariance'])
-    assert full.shape == (8, 8)
+    assert full.shape == (28, 28)
     assert np.linalg.eigvalsh(full).min() > 0
-    blocks = full.reshape(4, 2, 4, 2)[range(4), :, range(4)]
+    blocks = full.reshape(14, 2, 14, 2)[range(14), :, range(14)]
     assert np.allclose(person['covariance'], blocks)
 
 
