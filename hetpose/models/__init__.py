@@ -1,5 +1,23 @@
 """Heads, regressors, covariance parameterisations and objectives."""
 
-from hetpose.models import backbones, codecs, covariance, heads, objectives, regressors
+from hetpose.models import (
+    backbones,
+    codecs,
+    covariance,
+    data_preprocessor,
+    heads,
+    necks,
+    objectives,
+    regressors,
+)
 
-__all__ = ['backbones', 'codecs', 'covariance', 'heads', 'objectives', 'regressors']
+__all__ = [
+    'backbones',
+    'codecs',
+    'covariance',
+    'data_preprocessor',
+    'heads',
+    'necks',
+    'objectives',
+    'regressors',
+]

@@ -1,5 +1,6 @@
 """Pose data sets: Leeds Sports Pose, its extension, MPII with the same joints, figures."""
 
+from hetpose.datasets.pose.feature_views import FeatureViewDataset
 from hetpose.datasets.pose.lsp import LSPDataset, LSPETDataset
 from hetpose.datasets.pose.lsp14 import dataset_info as LSP14
 from hetpose.datasets.pose.lspet_coco import LSPETCocoDataset
@@ -9,6 +10,7 @@ from hetpose.datasets.pose.synthetic import SyntheticPose
 from hetpose.datasets.pose.wrappers import MergedDataset, PseudoLabelDataset
 
 __all__ = [
+    'FeatureViewDataset',
     'LSP14',
     'LSPDataset',
     'LSPETCocoDataset',

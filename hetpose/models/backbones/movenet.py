@@ -8,6 +8,7 @@ are and there are no statistics to keep.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -22,6 +23,23 @@ STAGES = ((16, 1, 1), (24, 2, 2), (32, 3, 2), (64, 4, 2), (96, 3, 1), (160, 3, 2
 TAPS = (2, 5, 9)  # the blocks whose outputs the pyramid takes, at strides 4, 8 and 16
 PYRAMID = (64, 32, 24, 24)  # channels of its maps at strides 32, 16, 8 and 4
 LATERALS = (64, 64, 32, 24)  # channels of the maps before they are fused
+
+
+def pack(maps: Sequence[Tensor]) -> Tensor:
+    """The pyramid's maps, coarse to fine, one after the other: (B, n)."""
+    return torch.cat([m.flatten(1) for m in maps], dim=1)
+
+
+def unpack(packed: Tensor) -> list[Tensor]:
+    """(B, n) → the maps of a square image, coarse to fine."""
+    sides = [2**level for level in range(len(PYRAMID))]
+    unit = sum(channels * side**2 for channels, side in zip(PYRAMID, sides, strict=True))
+    scale = math.isqrt(packed.shape[1] // unit)
+    if scale**2 * unit != packed.shape[1]:
+        raise ValueError(f'packed: {packed.shape[1]} numbers are not the maps of a square image')
+    shapes = [(c, scale * side, scale * side) for c, side in zip(PYRAMID, sides, strict=True)]
+    parts = packed.split([math.prod(shape) for shape in shapes], dim=1)
+    return [part.unflatten(1, shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def scaled_channels(channels: int, width: float, divisor: int = 8) -> int:
@@ -170,7 +188,15 @@ class MoveNet(BaseBackbone):
         return maps
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Image (B, 3, H, W) → the maps of ``out_indices``."""
+        """Image (B, 3, H, W) → the maps of ``out_indices``.
+
+        Maps that were computed before (``pack``) pass through: (B, n, 1, w), where the first
+        column is the image's. With w = 2 the second is its mirror image's, so that flipping the
+        input along its width, as a flip test does, is right for them as well.
+        """
+        if x.shape[1] != 3:
+            maps = unpack(x[:, :, 0, 0])
+            return tuple(maps[i] for i in self.out_indices)
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.frozen_blocks <= 17):
             maps = self.pyramid(self.trunk(x))
         return tuple(maps[i] for i in self.out_indices)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from hetpose.models.backbones.movenet import MoveNet, SameConv2d, scaled_channels
+from hetpose.models.backbones.movenet import MoveNet, SameConv2d, pack, scaled_channels
 
 
 @pytest.mark.parametrize(('size', 'stride'), [(8, 1), (8, 2), (7, 2)])
@@ -54,3 +54,17 @@ def test_frozen_blocks_get_no_gradient(blocks: int) -> None:
 def test_an_unknown_map() -> None:
     with pytest.raises(ValueError, match='out_indices'):
         MoveNet(0.25, out_indices=(4,))
+
+
+def test_packed_maps_pass_through_and_flip_with_the_input() -> None:
+    network = MoveNet(0.25).eval()
+    image = torch.randn(2, 3, 64, 64)
+    with torch.no_grad():
+        plain, mirrored = network(image), network(image.flip(-1))
+        both = torch.stack([pack(plain), pack(mirrored)], dim=-1)[:, :, None]  # (B, n, 1, 2)
+        for found, expected in zip(network(both), plain, strict=True):
+            torch.testing.assert_close(found, expected)
+        for found, expected in zip(network(both.flip(-1)), mirrored, strict=True):
+            torch.testing.assert_close(found, expected)
+    with pytest.raises(ValueError, match='square'):
+        network(both[:, :-1])

@@ -1,0 +1,58 @@
+# LSPET, a tenth held out, as feature maps of a frozen backbone (tools/feature_views.py) to train
+# and validate on, as images to test on.
+dataset_type = 'LSPETDataset'
+data_mode = 'topdown'
+codec = dict(type='SoftArgmaxCodec', input_size=(256, 256), heatmap_size=(64, 64), sigma=2)
+crop = [  # a box has a margin of 10% around the joints: the crop is 1.25 times the joints' extent
+    dict(type='LoadPoseImage'),
+    dict(type='GetBBoxCenterScale', padding=1.25 / 1.2),
+    dict(type='CovarianceTopdownAffine', input_size=codec['input_size'], use_udp=True),
+]
+train_pipeline = [
+    *crop,
+    dict(type='CovarianceShiftScaleRotate', shift=0.1, scale=0.25, rotate=40),
+]
+from_maps = [dict(type='GenerateTarget', encoder=codec), dict(type='PackPoseInputs')]
+split = dict(type=dataset_type, heldout=0.1, split_seed=0)
+
+train_dataloader = dict(
+    batch_size=32,
+    num_workers=0,
+    sampler=dict(type='DefaultSampler', shuffle=True),
+    dataset=dict(
+        type='FeatureViewDataset',
+        folder='data/features/lspet',
+        views=4,
+        file=None,
+        recipe=dict(dimension=32),
+        dataset=dict(split, split='train'),
+        pipeline=from_maps,
+    ),
+)
+val_dataloader = dict(
+    batch_size=32,
+    num_workers=0,
+    drop_last=False,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    dataset=dict(
+        type='FeatureViewDataset',
+        folder='data/features/lspet-heldout',
+        dataset=dict(split, split='heldout'),
+        pipeline=from_maps,
+        test_mode=True,
+    ),
+)
+test_dataloader = dict(
+    batch_size=32,
+    num_workers=2,
+    drop_last=False,
+    sampler=dict(type='DefaultSampler', shuffle=False, round_up=False),
+    dataset=dict(split, split='heldout', pipeline=[*crop, *from_maps], test_mode=True),
+)
+val_evaluator = dict(
+    type='HeteroscedasticPoseMetric',
+    heatmap_size=(64, 64),
+    head_joints=(12, 13),
+    pck_thresholds=(0.05, 0.1, 0.2),
+)
+test_evaluator = val_evaluator

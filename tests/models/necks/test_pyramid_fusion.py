@@ -1,0 +1,28 @@
+"""The fused map has the finest map's size and hears from all of them."""
+
+import pytest
+import torch
+
+from hetpose.models.necks import PyramidFusion
+
+CHANNELS = (8, 6, 4, 3)
+
+
+def maps() -> list[torch.Tensor]:
+    torch.manual_seed(0)
+    return [torch.randn(2, c, 2 * 2**i, 3 * 2**i) for i, c in enumerate(CHANNELS)]
+
+
+def test_shape() -> None:
+    (fused,) = PyramidFusion(CHANNELS, channels=10)(maps())
+    assert fused.shape == (2, 10, 16, 24)
+    assert (fused >= 0).all()
+
+
+@pytest.mark.parametrize('level', range(4))
+def test_every_map_matters(level: int) -> None:
+    neck, inputs = PyramidFusion(CHANNELS, channels=10).eval(), maps()
+    (before,) = neck(inputs)
+    inputs[level] = inputs[level] + 1
+    (after,) = neck(inputs)
+    assert not torch.allclose(before, after)
