@@ -2,7 +2,9 @@
 # and validate on, as images to test on.
 dataset_type = 'LSPETDataset'
 data_mode = 'topdown'
-codec = dict(type='SoftArgmaxCodec', input_size=(256, 256), heatmap_size=(64, 64), sigma=2)
+codec = dict(
+    type='SoftArgmaxCodec', input_size=(256, 256), heatmap_size=(32, 32), sigma=1, stride=8
+)
 crop = [  # a box has a margin of 10% around the joints: the crop is 1.25 times the joints' extent
     dict(type='LoadPoseImage'),
     dict(type='GetBBoxCenterScale', padding=1.25 / 1.2),
@@ -22,7 +24,7 @@ train_dataloader = dict(
     dataset=dict(
         type='FeatureViewDataset',
         folder='data/features/lspet',
-        views=4,
+        views=1,
         file=None,
         recipe=dict(dimension=32),
         dataset=dict(split, split='train'),
@@ -51,7 +53,8 @@ test_dataloader = dict(
 )
 val_evaluator = dict(
     type='HeteroscedasticPoseMetric',
-    heatmap_size=(64, 64),
+    heatmap_size=(32, 32),
+    use_udp=False,  # cells of 8 pixels
     head_joints=(12, 13),
     pck_thresholds=(0.05, 0.1, 0.2),
 )

@@ -17,14 +17,20 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
-from hetpose.apis.data.representation import unaugmented
-from hetpose.datasets.pose.feature_views import FIELDS, INSTANCE_FIELDS, view_files
-from hetpose.datasets.pose.pseudo_label_file import sample_id
+from hetpose.apis.data.representation import Crops, unaugmented
+from hetpose.datasets.pose.feature_views import (
+    FIELDS,
+    INSTANCE_FIELDS,
+    FeatureViewDataset,
+    view_files,
+)
+from hetpose.datasets.pose.pseudo_label_file import label_digest, sample_id
 from hetpose.datasets.transforms.covariance import attach_factor
 from hetpose.errors import UserError
 from hetpose.fileio import atomic_path
-from hetpose.models.backbones.movenet import pack
+from hetpose.models.backbones.movenet import pack, unpack
 
+POOLED = 4  # places along each axis over which maps are averaged for the pseudo-labels
 TARGETS = ('GenerateTarget', 'PackPoseInputs')
 
 
@@ -119,3 +125,24 @@ def write_views(
             stored.flush()
         with atomic_path(labels_file) as temporary:
             np.savez(temporary, **{k: np.concatenate([row[k] for row in rows]) for k in rows[0]})
+
+
+def crops_of_views(dataset: FeatureViewDataset, batch_size: int = 64) -> Crops:
+    """The plain crops of view 0, each represented by its maps averaged over 4 × 4 places."""
+    records, maps = dataset.records[0], dataset.maps[0]
+    features = []
+    for start in range(0, len(maps), batch_size):
+        packed = torch.from_numpy(np.array(maps[start : start + batch_size, 0])).float()
+        pooled = [nn.functional.adaptive_avg_pool2d(m, POOLED) for m in unpack(packed)]
+        features.append(torch.cat([p.flatten(1) for p in pooled], dim=1).numpy())
+    infos = [dataset.dataset.get_data_info(row) for row in range(len(maps))]
+    linear = records['factor_maps'][:, :2, :2]
+    return Crops(
+        index=np.arange(len(maps)),
+        ids=records['ids'],
+        digests=np.array([label_digest(info) for info in infos], np.uint64),
+        features=np.concatenate(features),
+        points=records['transformed_keypoints'],
+        present=records['keypoints_visible'] > 0,
+        warps=np.concatenate([linear, np.zeros_like(linear[..., :1])], axis=-1),
+    )

@@ -13,7 +13,9 @@ from mmengine.dist import barrier, is_main_process
 from mmengine.logging import print_log
 from mmpose.registry import DATASETS
 
+from hetpose.apis.data.feature_views import crops_of_views
 from hetpose.apis.data.representation import Crops, Extractor, extract, reduce_dimension
+from hetpose.datasets.pose.feature_views import FeatureViewDataset
 from hetpose.datasets.pose.pseudo_label_file import (
     PseudoLabelFile,
     PseudoLabelRecipe,
@@ -40,6 +42,8 @@ def training_data(config: Config) -> tuple[Any, list[dict], dict[str, Any]]:
     if inner is target:
         inner = inner.copy()
         inner.pipeline = []
+        if 'file' in inner:  # the maps of a backbone, with the file that is to be made
+            inner.file = None
     return DATASETS.build(inner), pipeline, recipe
 
 
@@ -109,15 +113,18 @@ def make_pseudo_labels(
         recipe = PseudoLabelRecipe(**{**wanted, **(options or {})})
     except (TypeError, ValueError) as error:
         raise UserError(f'pseudo-label recipe: {error}') from error
-    crops = extract(
-        dataset,
-        pipeline,
-        Extractor(config, checkpoint),
-        recipe.pixels,
-        batch_size,
-        workers,
-        progress,
-    )
+    if isinstance(dataset, FeatureViewDataset):
+        crops: Crops | None = crops_of_views(dataset)
+    else:
+        crops = extract(
+            dataset,
+            pipeline,
+            Extractor(config, checkpoint),
+            recipe.pixels,
+            batch_size,
+            workers,
+            progress,
+        )
     labels = None
     if is_main_process():
         assert crops is not None
@@ -139,10 +146,12 @@ def _write(
     if len(set(ids)) != len(ids):
         raise UserError('two samples of the training data have the same data set name and id')
     roots, used = pseudo_labels_from_crops(crops, recipe, progress)
+    stored = config.train_dataloader.dataset.get('type') == 'FeatureViewDataset'
+    representation = 'pooled backbone features' if checkpoint or stored else 'pixels'
     settings = dict(
         recipe=asdict(recipe),
         used=used,
-        representation='pixels' if checkpoint is None else 'pooled backbone features',
+        representation=representation,
         checkpoint=None if checkpoint is None else Path(checkpoint).name,
         config=Path(config.filename).name if config.filename else None,
         fingerprint=fingerprint(ids, crops.digests),

@@ -92,5 +92,5 @@ class FeatureViewDataset(PseudoLabelDataset):
         if factor is not None:
             info['transformed_pseudo_factor'] = records['factor_maps'][row] @ factor
             info['pseudo_factor'] = factor  # shows that the sample has one
-        info['img'] = np.asarray(self.maps[view][row])[None]  # (1, w, n): height, width, channels
+        info['img'] = np.array(self.maps[view][row])[None]  # (1, w, n): height, width, channels
         return info

@@ -4,7 +4,7 @@ from hetpose.engine.hooks.checkpoint import SafeCheckpointHook
 from hetpose.engine.hooks.cost import CostHook
 from hetpose.engine.hooks.curve import CurveHook
 from hetpose.engine.hooks.freeze_mean import FreezeMeanHook
-from hetpose.engine.hooks.freeze_wrapped import FreezeWrappedHook
+from hetpose.engine.hooks.freeze_wrapped import FreezeEstimateHook, FreezeWrappedHook
 from hetpose.engine.hooks.keep_best import KeepBestHook
 from hetpose.engine.hooks.keep_lowest import KeepLowestHook
 from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook
@@ -16,6 +16,7 @@ from hetpose.engine.hooks.trajectory import TrajectoryHook
 __all__ = [
     'CostHook',
     'CurveHook',
+    'FreezeEstimateHook',
     'FreezeMeanHook',
     'FreezeWrappedHook',
     'KeepBestHook',

@@ -21,22 +21,32 @@ class FreezeWrappedHook(Hook):
 
     priority = 'VERY_HIGH'
 
+    part, owner = 'errors', 'PosthocCovarianceHead'  # of the head, what is trained
+
     def before_train(self, runner) -> None:
         model = _unwrapped(runner.model)
-        if not hasattr(getattr(model, 'head', None), 'errors'):
+        if not hasattr(getattr(model, 'head', None), self.part):
             raise TypeError(
-                'FreezeWrappedHook needs a pose estimator with PosthocCovarianceHead, not '
+                f'{type(self).__name__} needs a pose estimator with {self.owner}, not '
                 f'{type(model).__name__} with {type(getattr(model, "head", None)).__name__}'
             )
         model.requires_grad_(False)
-        model.head.errors.requires_grad_(True)
+        getattr(model.head, self.part).requires_grad_(True)
 
     def before_train_iter(self, runner, batch_idx: int, data_batch: Any = None) -> None:
         """The Runner puts the whole model into training mode at the start of every epoch."""
         model = _unwrapped(runner.model)
         if model.training:
             model.eval()
-            model.head.errors.train()
+            getattr(model.head, self.part).train()
+            model.head.objective.train()  # RefreshAnchorHook watches it train
+
+
+@HOOKS.register_module()
+class FreezeEstimateHook(FreezeWrappedHook):
+    """Keep a HeteroscedasticHead's mean and all before it as they are; train its covariance."""
+
+    part, owner = 'covariance_branch', 'HeteroscedasticHead'
 
 
 def _unwrapped(model: nn.Module) -> Any:

@@ -32,6 +32,9 @@ class SoftArgmaxCodec(BaseKeypointCodec):
         heatmap_size: heatmap (W, H).
         sigma: standard deviation of the target Gaussians, in heatmap pixels.
         use_udp: see above.
+        stride: pixels between two cells, in place of s. A convolutional network whose maps are
+            input_size / heatmap_size cells apart cannot know how far a cell lies from the middle;
+            with the stride that it has, its cells are off by a constant, which it learns.
     """
 
     auxiliary_encode_keys = {'transformed_pseudo_factor', 'transformed_true_factor'}
@@ -52,9 +55,12 @@ class SoftArgmaxCodec(BaseKeypointCodec):
         heatmap_size: tuple[int, int] = (64, 64),
         sigma: float = 2.0,
         use_udp: bool = True,
+        stride: float | None = None,
     ) -> None:
         if sigma <= 0:
             raise ValueError(f'sigma must be positive, got {sigma}')
+        if stride is not None and stride <= 0:
+            raise ValueError(f'stride must be positive, got {stride}')
         self.input_size = (int(input_size[0]), int(input_size[1]))
         self.heatmap_size = (int(heatmap_size[0]), int(heatmap_size[1]))
         self.sigma = float(sigma)
@@ -63,6 +69,8 @@ class SoftArgmaxCodec(BaseKeypointCodec):
         self.scale_factor = (np.asarray(self.input_size) - edge) / (
             np.asarray(self.heatmap_size) - edge
         )
+        if stride is not None:
+            self.scale_factor = np.full(2, stride)
         self.scale_factor = self.scale_factor.astype(np.float32)
 
     @property
@@ -75,9 +83,8 @@ class SoftArgmaxCodec(BaseKeypointCodec):
         """
         if not self.use_udp:
             return self.scale_factor
-        return (np.asarray(self.input_size) / (np.asarray(self.heatmap_size) - 1)).astype(
-            np.float32
-        )
+        size = np.asarray(self.input_size)
+        return (self.scale_factor * (size / (size - 1))).astype(np.float32)
 
     @property
     def mirror_offset(self) -> float:

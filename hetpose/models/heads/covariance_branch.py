@@ -33,6 +33,8 @@ class CovarianceBranch(nn.Module):
         covariance: config of the parameterisation.
         width, blocks: size of the residual network.
         spare: whether there are outputs for every parameterisation.
+        evidence: n further inputs, which are scaled to mean 0 and variance 1 over what is trained
+            on.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class CovarianceBranch(nn.Module):
         width: int = 256,
         blocks: int = 2,
         spare: bool = True,
+        evidence: int = 0,
     ) -> None:
         super().__init__()
         self.dim = dim
@@ -51,7 +54,8 @@ class CovarianceBranch(nn.Module):
         self.parameterisation.prepare(dim)  # a moving average copies buffers of their final size
         needed = self.parameterisation.num_outputs(dim)
         outputs = max(dim * dim + 2, needed) if spare else needed
-        self.net = ResidualMLP(in_dim, outputs, width, blocks) if needed else None
+        self.norm = nn.BatchNorm1d(evidence, affine=False) if evidence else None
+        self.net = ResidualMLP(in_dim + evidence, outputs, width, blocks) if needed else None
         self.init_weights()
 
     @torch.no_grad()
@@ -67,14 +71,22 @@ class CovarianceBranch(nn.Module):
         last.bias[: len(start)] = start
 
     def forward(
-        self, z: Tensor, taylor: TaylorTerms | None, dtype: torch.dtype = torch.float32
+        self,
+        z: Tensor,
+        taylor: TaylorTerms | None,
+        dtype: torch.dtype = torch.float32,
+        evidence: Tensor | None = None,
     ) -> Covariance:
-        """Z (B, m) → Σ (B, d, d), formed from the network's outputs in ``dtype``."""
+        """Z (B, m), with evidence (B, n) → Σ (B, d, d), formed in ``dtype``."""
         count = self.parameterisation.num_outputs(self.dim)
         if count == 0:
             return self.parameterisation(z[:, :0].to(dtype), self.dim, taylor)
         assert self.net is not None
-        raw = self.net(z.detach())[:, :count]
+        inputs = z.detach()
+        if self.norm is not None:
+            assert evidence is not None
+            inputs = torch.cat([inputs, self.norm(evidence.detach())], dim=1)
+        raw = self.net(inputs)[:, :count]
         return self.parameterisation(raw.to(dtype), self.dim, taylor)
 
     def switch(self, covariance: Config) -> None:

@@ -30,6 +30,7 @@ from hetpose.models.objectives import Objective
 from hetpose.models.phase import Phase, Switchable
 from hetpose.ops.covariance import Covariance
 from hetpose.ops.soft_argmax import soft_argmax
+from hetpose.ops.spread import STATISTICS, map_statistics
 from hetpose.ops.taylor.terms import TaylorTerms, soft_argmax_terms
 
 ACCURACY_THRESHOLD = 0.05  # of the heatmap's longer side, for the accuracy in the training log
@@ -81,6 +82,9 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         loss: config of the heatmap term. Its mean runs over all H·W pixels while the objective
             sums over coordinates, hence the large default weight.
         objective_weight: factor of the objective.
+        heatmap_evidence: let the covariance network also read how high and how widely spread the
+            heatmaps are (``ops.spread.map_statistics``), without a gradient, scaled to mean 0 and
+            variance 1 over the training data.
         score_radius: a keypoint's score is the probability, under Σ, that the true joint lies
             within this fraction of the longer side of its box; 0.05 is mmpose's PCK threshold.
     """
@@ -101,6 +105,7 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         learn_temperature: bool = False,
         loss: dict | None = None,
         objective_weight: float = 1.0,
+        heatmap_evidence: bool = False,
         score_radius: float = 0.05,
         **kwargs: Any,
     ) -> None:
@@ -119,8 +124,14 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         else:
             self.register_buffer('log_temperature', log_temperature, persistent=False)
         self.bottleneck = Bottleneck(in_channels, self._feature_size(), bottleneck_dim)
+        self.heatmap_evidence = heatmap_evidence
         self.covariance_branch = CovarianceBranch(
-            bottleneck_dim, self.dim, covariance, covariance_width, covariance_blocks
+            bottleneck_dim,
+            self.dim,
+            covariance,
+            covariance_width,
+            covariance_blocks,
+            evidence=STATISTICS * out_channels if heatmap_evidence else 0,
         )
         self.objective: Objective
         self._go_to(Phase(0, objective, covariance))
@@ -172,7 +183,11 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         with torch.autocast(device_type=features.device.type, enabled=False):
             raw_mean = soft_argmax(heatmaps.float(), self.temperature).flatten(-2)
             z = z.detach().float()
-            covariance = self.covariance_branch(z, self._taylor_terms(features, z), dtype)
+            terms = self._taylor_terms(features, z)
+            seen = None
+            if self.heatmap_evidence:
+                seen = map_statistics(heatmaps.detach().float()).flatten(1)
+            covariance = self.covariance_branch(z, terms, dtype, seen)
             mean = self.covariance.location(raw_mean, covariance)
         return PoseDistribution(heatmaps, mean, covariance)
 

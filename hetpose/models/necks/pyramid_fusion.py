@@ -1,12 +1,13 @@
-"""One fine feature map from a pyramid, at the cost of a few small convolutions.
+"""One feature map from a pyramid, at the cost of a few small convolutions.
 
-Axes: B batch, C channels, (h, w) the finest map.
+Axes: B batch, C channels, (h, w) the second finest map.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from mmcv.cnn import ConvModule, DepthwiseSeparableConvModule
 from mmengine.model import BaseModule
 from mmpose.registry import MODELS
@@ -16,22 +17,18 @@ from torch.nn import functional
 NORM = dict(type='BN')
 
 
-def _raise(x: Tensor, like: Tensor) -> Tensor:
-    """Bilinear interpolation of x to the size of another map."""
-    return functional.interpolate(x, size=like.shape[-2:], mode='bilinear', align_corners=False)
-
-
 @MODELS.register_module()
 class PyramidFusion(BaseModule):
-    """Maps, coarse to fine → one map F (B, C, h, w) of the finest one's size.
+    """Maps, coarse to fine → one map F (B, C, h, w) of the second finest one's size.
 
-    All but the finest map meet at the second finest, where residual 5×5 separable convolutions
-    relate distant joints cheaply; the result is added to the finest map.
+    The finest map comes down by a convolution with stride 2, the coarse ones are raised; residual
+    separable convolutions on their sum then relate them.
 
     Args:
-        in_channels: of the maps, coarse to fine.
+        in_channels: of the maps, coarse to fine, each twice as large as the one before.
         channels: C.
         blocks: number of the residual convolutions.
+        dropout: probability that a channel of F is left out in training.
     """
 
     def __init__(
@@ -39,6 +36,7 @@ class PyramidFusion(BaseModule):
         in_channels: Sequence[int],
         channels: int = 64,
         blocks: int = 2,
+        dropout: float = 0.0,
         init_cfg: dict | None = None,
     ) -> None:
         super().__init__(init_cfg=init_cfg)
@@ -46,20 +44,27 @@ class PyramidFusion(BaseModule):
         self.coarse = nn.ModuleList(
             ConvModule(inputs, channels, 1, norm_cfg=NORM, act_cfg=None) for inputs in coarse
         )
+        self.fine = ConvModule(fine, channels, 3, stride=2, padding=1, norm_cfg=NORM, act_cfg=None)
         self.blocks = nn.ModuleList(
-            DepthwiseSeparableConvModule(channels, channels, 5, padding=2, norm_cfg=NORM)
+            DepthwiseSeparableConvModule(channels, channels, 3, padding=1, norm_cfg=NORM)
             for _ in range(blocks)
         )
-        self.bridge = ConvModule(channels, channels, 1, norm_cfg=NORM, act_cfg=None)
-        self.fine = DepthwiseSeparableConvModule(
-            fine, channels, 3, padding=1, norm_cfg=NORM, dw_act_cfg=None, pw_act_cfg=None
-        )
+        self.dropout = nn.Dropout2d(dropout)
 
     def forward(self, maps: Sequence[Tensor]) -> tuple[Tensor]:
         """The maps, coarse to fine → (F,)."""
-        *coarse, fine = maps
-        x = sum(_raise(layer(m), coarse[-1]) for layer, m in zip(self.coarse, coarse, strict=True))
+        # Twice as fast on CPUs.
+        *coarse, fine = [m.contiguous(memory_format=torch.channels_last) for m in maps]
+        size = coarse[-1].shape[-2:]
+        x = self.fine(fine)
+        for layer, level in zip(self.coarse, coarse, strict=True):
+            raised = layer(level)
+            if raised.shape[-2:] != size:
+                raised = functional.interpolate(
+                    raised, size=size, mode='bilinear', align_corners=False
+                )
+            x = x + raised
         x = functional.relu(x)
         for block in self.blocks:
             x = x + block(x)
-        return (functional.relu(self.fine(fine) + _raise(self.bridge(x), fine)),)
+        return (self.dropout(x),)

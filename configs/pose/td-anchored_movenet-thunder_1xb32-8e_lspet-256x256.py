@@ -1,0 +1,12 @@
+# The mean of the homoscedastic run, held fixed, with a covariance that starts at that of its
+# residuals and reads the heatmaps: --cfg-options load_from=work_dirs/homoscedastic/epoch_8.pth
+_base_ = ['../_base_/pose_movenet.py']
+model = dict(
+    head=dict(
+        objective=dict(type='AnchoredNLLObjective', prior=0.05),
+        objective_weight=1.0,
+        heatmap_evidence=True,
+        covariance=dict(_delete_=True, type='AnchoredCovariance', floor=1e-2),
+    )
+)
+custom_hooks = [*_base_.custom_hooks, dict(type='FreezeEstimateHook')]

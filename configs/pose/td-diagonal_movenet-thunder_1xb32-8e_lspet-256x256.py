@@ -1,0 +1,12 @@
+# The mean of the homoscedastic run, held fixed, with a diagonal covariance of each image's own:
+# --cfg-options load_from=work_dirs/homoscedastic/epoch_8.pth
+_base_ = ['../_base_/pose_movenet.py']
+model = dict(
+    head=dict(
+        objective=dict(type='NLLObjective'),
+        objective_weight=1.0,
+        heatmap_evidence=True,
+        covariance=dict(_delete_=True, type='DiagonalCovariance', floor=1e-2),
+    )
+)
+custom_hooks = [*_base_.custom_hooks, dict(type='FreezeEstimateHook')]
