@@ -8,6 +8,7 @@ _MODULES = {
     'calibration.predict': ('predict_split', 'predict_splits'),
     'calibration.recalibration': ('Recalibration',),
     'data.browse': ('browse',),
+    'data.feature_views': ('write_views',),
     'data.prepare_pose': ('prepare_pose_sets',),
     'data.prepare_uci': ('prepare_uci_sets',),
     'data.pseudo_labels': ('make_pseudo_labels',),

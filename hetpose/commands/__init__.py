@@ -18,6 +18,7 @@ COMMANDS = {
     'prepare-pose': 'check, download and convert the pose data sets',
     'prepare-uci': 'download and clean the UCI sets',
     'export': 'write a model as an ONNX file',
+    'feature-views': 'keep the maps of a frozen backbone, to train on them',
     'convert-movenet': 'convert MoveNet from tfjs files to a checkpoint',
     'trust-checkpoint': 'keep the weights of an old checkpoint that carries code',
     'browse': 'draw training samples with their covariances',
