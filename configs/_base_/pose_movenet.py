@@ -4,10 +4,10 @@ _base_ = [
     './models/movenet_thunder.py',
     './datasets/lspet_features.py',
 ]
-model = dict(head=dict(decoder=_base_.codec, objective_weight=0.02))
-train_cfg = dict(max_epochs=8, val_interval=1)
+model = dict(head=dict(decoder=_base_.codec, objective_weight=0.01))
+train_cfg = dict(max_epochs=5, val_interval=1)
 param_scheduler = [
-    dict(type='CosineAnnealingLR', T_max=8, eta_min=1e-5, convert_to_iter_based=True)
+    dict(type='CosineAnnealingLR', T_max=5, eta_min=1e-5, convert_to_iter_based=True)
 ]
 custom_hooks = [dict(type='RefreshAnchorHook')]
 default_hooks = dict(

@@ -14,7 +14,21 @@ model = dict(
         frozen_blocks=18,
         init_cfg=dict(type='Pretrained', checkpoint='data/movenet/thunder.pth', prefix='backbone'),
     ),
-    neck=dict(type='PyramidFusion', in_channels=(64, 32, 24, 24), channels=64, blocks=2),
+    neck=dict(
+        type='PyramidFusion',
+        in_channels=(64, 32, 24, 24),
+        channels=64,
+        blocks=2,
+        heatmaps=dict(  # Thunder's own, of COCO's 17 joints
+            type='MoveNetMapHead',
+            outputs=17,
+            init_cfg=dict(
+                type='Pretrained',
+                checkpoint='data/movenet/thunder.pth',
+                prefix='heads.kpt_heatmap',
+            ),
+        ),
+    ),
     head=dict(
         type='HeteroscedasticHead',
         in_channels=64,

@@ -80,7 +80,8 @@ class PseudoLabelDataset(BaseDataset):
         assert self.labels is not None
         self.labels.check_joints(joint_names(self))
         self.labels.check_recipe(self.recipe)
-        for index in np.linspace(0, len(self) - 1, min(_CHECKED_SAMPLES, len(self))).astype(int):
+        count = len(self.dataset)
+        for index in np.linspace(0, count - 1, min(_CHECKED_SAMPLES, count)).astype(int):
             self.labels.root(self.dataset.get_data_info(int(index)))
 
     @property

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+from mmengine.model import BaseModule
 from mmpose.models.backbones.base_backbone import BaseBackbone
 from mmpose.registry import MODELS
 from torch import Tensor, nn
@@ -22,6 +23,7 @@ STEM_CHANNELS, LAST_CHANNELS, EXPANSION = 32, 1280, 6
 STAGES = ((16, 1, 1), (24, 2, 2), (32, 3, 2), (64, 4, 2), (96, 3, 1), (160, 3, 2), (320, 1, 1))
 TAPS = (2, 5, 9)  # the blocks whose outputs the pyramid takes, at strides 4, 8 and 16
 PYRAMID = (64, 32, 24, 24)  # channels of its maps at strides 32, 16, 8 and 4
+HIDDEN_CHANNELS = 96  # of MoveNet's own heads
 LATERALS = (64, 64, 32, 24)  # channels of the maps before they are fused
 
 
@@ -102,6 +104,29 @@ class SeparableConv(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(B, C, H, W) → (B, C', H, W)."""
         return functional.relu(self.pointwise(self.depthwise(x)))
+
+
+@MODELS.register_module('MoveNetMapHead')
+class MapHead(BaseModule):
+    """One of MoveNet's own heads: (B, 24, H, W) → (B, outputs, H, W), before any sigmoid.
+
+    Separable convolution to 96 channels, ReLU, 1×1.
+
+    Args:
+        outputs: number of maps.
+        init_cfg: where the weights are, as in mmengine.
+    """
+
+    def __init__(self, outputs: int, init_cfg: dict | None = None) -> None:
+        super().__init__(init_cfg=init_cfg)
+        self.outputs = outputs
+        self.depthwise = depthwise(PYRAMID[-1], bias=False)
+        self.pointwise = SameConv2d(PYRAMID[-1], HIDDEN_CHANNELS, 1)
+        self.out = SameConv2d(HIDDEN_CHANNELS, outputs, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The backbone's finest map → the head's maps."""
+        return self.out(functional.relu(self.pointwise(self.depthwise(x))))
 
 
 @MODELS.register_module()

@@ -8,27 +8,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from hetpose.models.backbones.movenet import PYRAMID, MoveNet, SameConv2d, SeparableConv
+from hetpose.models.backbones.movenet import MapHead, MoveNet
 from hetpose.ops.centre_decoding import People, decode_people, decode_person
 
-HIDDEN_CHANNELS = 96
 JOINTS = 17
 STRIDE = 4
 PIXEL_SCALE = 0.007843017578125  # pixels 0 ... 255 times this, minus 1: the graphs' own constant
 SINGLE = {'center': 1, 'kpt_heatmap': JOINTS, 'kpt_regress': 2 * JOINTS, 'kpt_offset': 2 * JOINTS}
 MULTI = {**SINGLE, 'box_scale': 2, 'box_offset': 2}
-
-
-class MapHead(SeparableConv):
-    """(B, 24, H, W) → (B, outputs, H, W): separable convolution to 96 channels, ReLU, 1×1."""
-
-    def __init__(self, outputs: int) -> None:
-        super().__init__(PYRAMID[-1], HIDDEN_CHANNELS)
-        self.out = SameConv2d(HIDDEN_CHANNELS, outputs, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The map, before any sigmoid."""
-        return self.out(super().forward(x))
 
 
 class MoveNetPose(nn.Module):

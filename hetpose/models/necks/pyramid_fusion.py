@@ -28,6 +28,8 @@ class PyramidFusion(BaseModule):
         in_channels: of the maps, coarse to fine, each twice as large as the one before.
         channels: C.
         blocks: number of the residual convolutions.
+        heatmaps: config of a head whose sigmoids join the finest map, such as MoveNet's own
+            heatmaps of other joints. It is not trained.
         dropout: probability that a channel of F is left out in training.
     """
 
@@ -36,6 +38,7 @@ class PyramidFusion(BaseModule):
         in_channels: Sequence[int],
         channels: int = 64,
         blocks: int = 2,
+        heatmaps: dict | None = None,
         dropout: float = 0.0,
         init_cfg: dict | None = None,
     ) -> None:
@@ -44,6 +47,8 @@ class PyramidFusion(BaseModule):
         self.coarse = nn.ModuleList(
             ConvModule(inputs, channels, 1, norm_cfg=NORM, act_cfg=None) for inputs in coarse
         )
+        self.heatmaps = None if heatmaps is None else MODELS.build(heatmaps).requires_grad_(False)
+        fine += 0 if self.heatmaps is None else self.heatmaps.outputs
         self.fine = ConvModule(fine, channels, 3, stride=2, padding=1, norm_cfg=NORM, act_cfg=None)
         self.blocks = nn.ModuleList(
             DepthwiseSeparableConvModule(channels, channels, 3, padding=1, norm_cfg=NORM)
@@ -56,6 +61,8 @@ class PyramidFusion(BaseModule):
         # Twice as fast on CPUs.
         *coarse, fine = [m.contiguous(memory_format=torch.channels_last) for m in maps]
         size = coarse[-1].shape[-2:]
+        if self.heatmaps is not None:
+            fine = torch.cat([fine, self.heatmaps(fine).sigmoid()], dim=1)
         x = self.fine(fine)
         for layer, level in zip(self.coarse, coarse, strict=True):
             raised = layer(level)

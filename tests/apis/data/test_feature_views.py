@@ -24,7 +24,7 @@ from hetpose.errors import UserError
 from tests.datasets.pose.test_lsp import make_lspet
 
 init_default_scope('mmpose')
-CODEC = dict(type='SoftArgmaxCodec', input_size=(64, 64), heatmap_size=(16, 16), sigma=1.0)
+CODEC = dict(type='SoftArgmaxCodec', input_size=(64, 64), heatmap_size=(8, 8), sigma=1.0, stride=8)
 SPATIAL = [
     dict(type='LoadPoseImage'),
     dict(type='GetBBoxCenterScale'),

@@ -57,7 +57,7 @@ def test_an_unknown_map() -> None:
 
 
 def test_packed_maps_pass_through_and_flip_with_the_input() -> None:
-    network = MoveNet(0.25).eval()
+    network = MoveNet(0.25)
     image = torch.randn(2, 3, 64, 64)
     with torch.no_grad():
         plain, mirrored = network(image), network(image.flip(-1))

@@ -18,8 +18,9 @@ def test_labels_are_where_the_heatmaps_peak():
     np.testing.assert_allclose(encoded['heatmaps'].max((1, 2)), 1, atol=0.15)
 
 
+@pytest.mark.parametrize('stride', [None, 8])
 @pytest.mark.parametrize('use_udp', [True, False])
-def test_image_to_heatmap_and_back_is_exact(use_udp):
+def test_image_to_heatmap_and_back_is_exact(use_udp, stride):
     """Warp, encode, decode and mmpose's own map to the image return the image's keypoints."""
     centre, scale = np.float32([[300, 200]]), np.float32([[250, 250]])
     image_points = centre[:, None] + RNG.uniform(-100, 100, (1, 5, 2)).astype(np.float32)
@@ -31,8 +32,10 @@ def test_image_to_heatmap_and_back_is_exact(use_udp):
         keypoints_visible=np.ones((1, 5), np.float32),
     )
     results = TopdownAffine(input_size=(256, 256), use_udp=use_udp)(results)
-    codec = SoftArgmaxCodec(use_udp=use_udp)
+    codec = SoftArgmaxCodec(use_udp=use_udp, stride=stride)
     labels = codec.encode(results['transformed_keypoints'])['keypoint_labels'][0]
+    if stride is not None:
+        np.testing.assert_allclose(labels, results['transformed_keypoints'][0] / 8, rtol=1e-5)
     decoded, _ = codec.decode(labels)
     back = decoded / 256 * scale + centre - scale / 2
     np.testing.assert_allclose(back, image_points, atol=1e-3)
@@ -110,6 +113,8 @@ def test_image_without_annotation_passes():
 def test_bad_arguments():
     with pytest.raises(ValueError, match='sigma'):
         SoftArgmaxCodec(sigma=0)
+    with pytest.raises(ValueError, match='stride'):
+        SoftArgmaxCodec(stride=0)
     with pytest.raises(ValueError, match='one instance'):
         SoftArgmaxCodec().encode(np.zeros((2, 5, 2), np.float32))
     with pytest.raises(ValueError, match='5 joints'):

@@ -49,3 +49,20 @@ def test_another_floor_keeps_what_was_learned():
         atol=1e-4,
         rtol=1e-4,
     )
+
+
+def test_evidence_counts_by_how_far_it_is_from_the_usual():
+    torch.manual_seed(0)
+    branch = CovarianceBranch(3, DIM, FACTOR, width=8, blocks=1, evidence=2)
+    torch.nn.init.normal_(branch.net[-1].weight)
+    z, evidence = torch.randn(400, 3), 50 + 10 * torch.randn(400, 2)
+    for _ in range(60):
+        branch(z, None, evidence=evidence)
+    branch.eval()
+    mean, variance = branch.norm.running_mean.clone(), branch.norm.running_var.clone()
+    torch.testing.assert_close(mean, evidence.mean(0), rtol=0.01, atol=0)
+    torch.testing.assert_close(variance, evidence.var(0), rtol=0.01, atol=0)
+    found = branch(z, None, evidence=evidence).matrix
+    branch.norm.reset_running_stats()  # mean 0, variance 1
+    expected = branch(z, None, evidence=(evidence - mean) / (variance + 1e-5).sqrt()).matrix
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)

@@ -370,3 +370,18 @@ def test_bad_sizes():
         MODELS.build(head_config(decoder={**CODEC, 'heatmap_size': (18, 18)}))
     with pytest.raises(ValueError, match='temperature'):
         MODELS.build(head_config(temperature=0.0))
+
+
+def test_covariance_reads_the_heatmaps_if_asked():
+    torch.manual_seed(0)
+    plain, reading = estimator(), estimator(heatmap_evidence=True)
+    for model in (plain, reading):
+        torch.nn.init.normal_(model.head.covariance_branch.net[-1].weight)
+        model.eval()
+        features = model.extract_feat(images())
+        before = model.head.forward(features)
+        model.head.final_layer.bias.data += 1.0  # higher heatmaps, the same mean and z
+        after = model.head.forward(features)
+        torch.testing.assert_close(after.mean, before.mean)
+        same = torch.allclose(after.covariance.matrix, before.covariance.matrix)
+        assert same == (model is plain)

@@ -25,3 +25,16 @@ def test_every_map_matters(level: int) -> None:
     inputs[level] = inputs[level] + 1
     (after,) = neck(inputs)
     assert not torch.allclose(before, after)
+
+
+def test_foreign_heatmaps_join_the_finest_map_and_stay_as_they_are() -> None:
+    head = dict(type='MoveNetMapHead', outputs=2)
+    neck = PyramidFusion((8, 6, 4, 24), channels=10, heatmaps=head)
+    torch.manual_seed(0)
+    inputs = [torch.randn(2, c, 2 * 2**i, 2 * 2**i) for i, c in enumerate((8, 6, 4, 24))]
+    (before,) = neck(inputs)
+    before.sum().backward()
+    assert all(p.grad is None for p in neck.heatmaps.parameters())
+    neck.heatmaps.out.bias.data += 3
+    (after,) = neck(inputs)
+    assert not torch.allclose(before, after)

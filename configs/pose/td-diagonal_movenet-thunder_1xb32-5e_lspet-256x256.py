@@ -1,5 +1,5 @@
 # The mean of the homoscedastic run, held fixed, with a diagonal covariance of each image's own:
-# --cfg-options load_from=work_dirs/homoscedastic/epoch_8.pth
+# --cfg-options load_from=work_dirs/homoscedastic/epoch_5.pth
 _base_ = ['../_base_/pose_movenet.py']
 model = dict(
     head=dict(

@@ -1,5 +1,5 @@
 # The mean of the homoscedastic run, held fixed, with a covariance that starts at that of its
-# residuals and reads the heatmaps: --cfg-options load_from=work_dirs/homoscedastic/epoch_8.pth
+# residuals and reads the heatmaps: --cfg-options load_from=work_dirs/homoscedastic/epoch_5.pth
 _base_ = ['../_base_/pose_movenet.py']
 model = dict(
     head=dict(
