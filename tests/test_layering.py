@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / 'hetpose'
 # A module may import from its own layer and from lower ones.
 LAYERS = (
-    {'errors', 'fileio', 'lazy', 'memory', 'paths', 'unpickling', 'version'},
+    {'download', 'errors', 'fileio', 'lazy', 'memory', 'paths', 'tables', 'unpickling', 'version'},
     {'compat', 'compat_mmpose', 'launcher', 'xtcoco'},
     {'ops'},
     {'models', 'datasets', 'engine', 'evaluation', 'visualization'},

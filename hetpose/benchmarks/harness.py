@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from hetpose import memory
+from hetpose.tables import text_table
 
 SHORTEST_TURN = 5e-3  # seconds
 
@@ -118,13 +119,11 @@ def format_table(rows: Sequence[Row]) -> str:
     """The rows as aligned text; columns are the union of their metrics in order of appearance."""
     names = list(dict.fromkeys(name for row in rows for name in row.metrics))
     verdicts = {True: 'pass', False: 'FAIL', None: '-'}
-    lines = [['', *names, 'required', '']]
+    lines = []
     for row in rows:
         cells = [_cell(row.metrics[name]) if name in row.metrics else '' for name in names]
         lines.append([row.name, *cells, row.required, verdicts[row.passed]])
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    padded = ('  '.join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in lines)
-    return '\n'.join(line.rstrip() for line in padded)
+    return text_table(['', *names, 'required', ''], lines)
 
 
 def main() -> None:

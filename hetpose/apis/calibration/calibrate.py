@@ -19,6 +19,7 @@ from hetpose.apis.calibration.report import CalibrationResult, arrays_calibratio
 from hetpose.errors import UserError
 from hetpose.evaluation.functional.conformal import KINDS, ConformalEllipsoids
 from hetpose.fileio import write_json, write_text
+from hetpose.tables import markdown_table
 
 LOST_ALPHA = 0.01
 KIND_TITLES = {
@@ -95,13 +96,7 @@ class CalibrationReport:
             '## Recalibrated',
             'Σ → αΣ + βI, by the likelihood of the samples of the fit; '
             f'β in {fitted.units + "²" if fitted.units else "squared units of the target"}.',
-            '\n'.join(
-                [
-                    '| | α | β |',
-                    '|---|---:|---:|',
-                    *(f'| {n} | {a:.4g} | {b:.4g} |' for n, a, b in rows),
-                ]
-            ),
+            markdown_table(['', 'α', 'β'], [(n, f'{a:.4g}', f'{b:.4g}') for n, a, b in rows]),
             *self._lost(names),
             self.after.summary().strip(),
             '![](after.png)',
@@ -123,20 +118,18 @@ class CalibrationReport:
 
     def _conformal_table(self) -> str:
         level = next(iter(self.conformal.values())).level
-        lines = [
-            f'Recalibrated ellipsoids of level {level:.0%}, with Σ times the scale. Fitted on '
-            'samples of their own, they cover a new sample of the same kind with a probability '
-            f'of at least {level:.0%}.',
-            '',
-            '| | scale | fitted on | covered here |',
-            '|---|---:|---:|---:|',
-        ]
+        rows = []
         for kind, fit in self.conformal.items():
             for k, (scale, count) in enumerate(zip(fit.scale, fit.count, strict=True)):
                 name = self.names[k] if kind == 'per_block' else KIND_TITLES[kind]
                 covered = self.conformal_coverage[kind][k]
-                lines.append(f'| {name} | {scale:.3f} | {count} | {covered:.1%} |')
-        return '\n'.join(lines)
+                rows.append((name, f'{scale:.3f}', str(count), f'{covered:.1%}'))
+        return (
+            f'Recalibrated ellipsoids of level {level:.0%}, with Σ times the scale. Fitted on '
+            'samples of their own, they cover a new sample of the same kind with a probability '
+            f'of at least {level:.0%}.\n\n'
+            + markdown_table(['', 'scale', 'fitted on', 'covered here'], rows)
+        )
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write report.md, report.json, calibration.json, before.png and after.png, each whole or

@@ -16,6 +16,7 @@ from hetpose.apis.calibration.arrays import GaussianArrays, gaussian_arrays
 from hetpose.apis.calibration.recalibration import Recalibration, weights_fingerprint
 from hetpose.evaluation.functional.calibration import split_blocks
 from hetpose.evaluation.functional.scores import Scores, calibration_scores
+from hetpose.tables import markdown_table
 
 __all__ = ['CalibrationResult', 'Recalibration', 'calibration', 'weights_fingerprint']
 
@@ -79,16 +80,13 @@ class CalibrationResult:
     def summary(self) -> str:
         """A Markdown table: a row for all together, then one per joint or dimension."""
         rows = {'all': self.overall, **(self.parts if len(self.parts) > 1 else {})}
-        lines = [
-            '| | ' + ' | '.join(title for _, title, _ in COLUMNS) + ' |',
-            '|---|' + '---:|' * len(COLUMNS),
-        ]
+        lines = []
         for name, scores in rows.items():
             numbers = scores.numbers()
-            cells = [form.format(numbers[key]) for key, _, form in COLUMNS]
-            lines.append(f'| {name} | ' + ' | '.join(cells) + ' |')
+            lines.append([name, *(form.format(numbers[key]) for key, _, form in COLUMNS)])
+        table = markdown_table(['', *(title for _, title, _ in COLUMNS)], lines)
         units = f' Energy, RMSE and std are in {self.units}.' if self.units else ''
-        return '\n'.join(lines) + f'\n\n{self.verdict()}{units}\n'
+        return f'{table}\n\n{self.verdict()}{units}\n'
 
     def plot(self, path: str | Path, title: str = '') -> None:
         """Coverage, PIT, spread against error, and sparsification, in one picture (PNG, PDF or SVG

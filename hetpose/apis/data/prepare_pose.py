@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 
 import numpy as np
 from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
+from hetpose.download import download as fetch
 from hetpose.errors import UserError, unknown_name
 from hetpose.fileio import write_text
 from hetpose.paths import data_root
@@ -100,22 +100,9 @@ def download(name: str, root: Path) -> None:
     for url in dict.fromkeys(part.url for part in missing(name, root)):
         package = root / 'archive' / url.rsplit('/', 1)[1]
         if not package.is_file():
-            _fetch(url, package)
+            fetch(url, package)
         wanted = [part for part in LAYOUT[name] if part.url == url]
         unpack(package, root, wanted)
-
-
-def _fetch(url: str, package: Path) -> None:
-    """Download with a progress bar; the file gets its name when it is whole."""
-    from torch.hub import download_url_to_file
-
-    package.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        download_url_to_file(url, str(package))
-    except (URLError, OSError) as error:
-        raise UserError(
-            f'cannot download {url}: {error}; fetch it by hand to {package}'
-        ) from error
 
 
 def unpack(package: Path, root: Path, parts: list[Part]) -> None:
@@ -187,7 +174,7 @@ def convert_mpii(mat: str | Path, out: str | Path) -> int:
 def prepare_pose_sets(
     names: list[str],
     parent: Path | None = None,
-    fetch: bool = False,
+    get_missing: bool = False,
     mpii_mat: Path | None = None,
 ) -> dict[str, list[str]]:
     """Convert, download and look for data sets; for each the lines of its report.
@@ -195,7 +182,7 @@ def prepare_pose_sets(
     Args:
         names: Data sets; none: all.
         parent: The folder that holds a folder for each; None: where ``paths.data_root`` points.
-        fetch: Download what is missing.
+        get_missing: Download what is missing.
         mpii_mat: MPII's own annotation file, from which mpii_train.json is written.
     """
     reports = {}
@@ -205,7 +192,7 @@ def prepare_pose_sets(
         if name == 'mpii' and mpii_mat is not None:
             out = root / 'annotations' / 'mpii_train.json'
             lines.append(f'{out}: {convert_mpii(mpii_mat, out)} persons')
-        if fetch:
+        if get_missing:
             download(name, root)
         reports[name] = [*lines, *report(name, root)]
     return reports

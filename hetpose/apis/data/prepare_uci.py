@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import shutil
 import subprocess
@@ -11,21 +10,15 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import Request, urlopen
-
-from tqdm import tqdm
 
 from hetpose.apis.data import uci_cleaning
+from hetpose.download import checksum, download
 from hetpose.errors import UserError, unknown_name
 from hetpose.fileio import atomic_path, write_json
 
 ARCHIVE_URL = 'https://archive.ics.uci.edu/static/public'
 CHECKSUM_FILE = 'checksums.json'
-CHUNK = 1 << 20
-TIMEOUT = 60
 
 
 @dataclass(frozen=True)
@@ -139,7 +132,7 @@ def prepare_one(source: Source, target: Path, archive: Path) -> None:
     """Download if needed, check, clean, compare with the expected shape, and write whole."""
     package = archive / source.file_name
     if not (package.exists() and _checksum_holds(source, package)):
-        download(source, package)
+        download(source.url, package, _expected(source, package), zipfile.is_zipfile)
     try:
         with Members(package) as members:
             names, rows = source.clean(members.read)
@@ -169,43 +162,19 @@ def write_table(path: Path, names: list[str], rows: list[list[float]]) -> None:
         writer.writerows([int(x) if float(x).is_integer() else x for x in row] for row in rows)
 
 
-def download(source: Source, package: Path) -> None:
-    """Fetch a zip file under a temporary name; it gets its own name once its checksum holds."""
-    with atomic_path(package) as temporary:
-        request = Request(source.url, headers={'User-Agent': 'hetpose'})
-        try:
-            with urlopen(request, timeout=TIMEOUT) as response, temporary.open('wb') as handle:
-                size = int(response.headers.get('Content-Length') or 0) or None
-                with tqdm(total=size, unit='B', unit_scale=True, desc=package.name) as bar:
-                    while chunk := response.read(CHUNK):
-                        handle.write(chunk)
-                        bar.update(len(chunk))
-        except (URLError, OSError, HTTPException) as error:
-            raise UserError(
-                f'cannot download {source.url}: {error}; fetch it by hand to {package}'
-            ) from error
-        if size and temporary.stat().st_size != size:
-            raise UserError(f'{source.url}: the connection closed early; run again')
-        if not zipfile.is_zipfile(temporary):
-            raise UserError(f'{source.url}: what came is not a zip file')
-        expected, observed = _expected(source, package), sha256(temporary)
-        if expected not in (None, observed):
-            raise UserError(f'{source.url}: SHA-256 is {observed}, expected {expected}')
-
-
 def _expected(source: Source, package: Path) -> str | None:
     return source.sha256 or _recorded(package).get(package.name)
 
 
 def _checksum_holds(source: Source, package: Path) -> bool:
     """Whether a file is what it was before; one that was put there by hand is tried."""
-    return _expected(source, package) in (None, sha256(package))
+    return _expected(source, package) in (None, checksum(package))
 
 
 def _record(source: Source, package: Path) -> None:
     """Keep the checksum of a file that proved good, where none is known."""
     if _expected(source, package) is None:
-        known = _recorded(package) | {package.name: sha256(package)}
+        known = _recorded(package) | {package.name: checksum(package)}
         write_json(package.parent / CHECKSUM_FILE, known)
 
 
@@ -213,14 +182,6 @@ def _recorded(package: Path) -> dict[str, str]:
     """Checksums seen at the first download of the sets whose checksum is not known."""
     file = package.parent / CHECKSUM_FILE
     return json.loads(file.read_text(encoding='utf-8')) if file.exists() else {}
-
-
-def sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open('rb') as handle:
-        while chunk := handle.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 class Members:

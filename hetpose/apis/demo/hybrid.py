@@ -20,6 +20,7 @@ from hetpose.engine.checkpoint import read_checkpoint, weights_of
 from hetpose.errors import UserError
 from hetpose.evaluation.functional.pose import PoseErrors, divergence_to_truth
 from hetpose.fileio import write_json, write_text
+from hetpose.tables import markdown_table
 
 LABELLED_SAMPLES = (
     400  # of the training set, on which the pseudo-labels are compared with the truth
@@ -134,8 +135,8 @@ def results_table(results: dict[str, Any]) -> str:
         'same mean, one constant covariance': constant,
     }
     titles = ('MSE', 'NLL', 'TAC', '90% covers', 'KL to truth', 'W2² to truth')
-    lines = ['| | ' + ' | '.join(titles) + ' |', '|---' * (len(COLUMNS) + 1) + '|']
-    for name, row in rows.items():
-        cells = (f'{row[column]:.3f}' if column in row else '' for column in COLUMNS)
-        lines.append(f'| {name} | ' + ' | '.join(cells) + ' |')
-    return '\n'.join(lines) + '\n'
+    cells = [
+        [name, *(f'{row[column]:.3f}' if column in row else '' for column in COLUMNS)]
+        for name, row in rows.items()
+    ]
+    return markdown_table(['', *titles], cells) + '\n'

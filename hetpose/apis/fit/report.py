@@ -22,6 +22,7 @@ from hetpose.evaluation.functional.scores import calibration_scores
 from hetpose.fileio import atomic_path, write_json, write_text
 from hetpose.models.heads.error_model import UNITS
 from hetpose.ops.gaussian import negative_log_likelihood
+from hetpose.tables import markdown_table
 
 FLATTERED = (
     'The labels are those that the model was trained on. Its errors there are smaller than on new '
@@ -132,12 +133,13 @@ class FitReport:
 
     def table(self) -> str:
         """One row for each form of Σ."""
-        lines = ['| Σ | NLL | 90% ellipses hold | ENCE | AUSE |', '|---|---:|---:|---:|---:|']
-        for name, s in self.forms.items():
-            lines.append(
-                f'| {name} | {s.nll:.2f} | {s.coverage_90:.3f} | {s.ence:.3f} | {s.ause:.3f} |'
-            )
-        return '\n'.join(lines)
+        return markdown_table(
+            ['Σ', 'NLL', '90% ellipses hold', 'ENCE', 'AUSE'],
+            [
+                (name, f'{s.nll:.2f}', f'{s.coverage_90:.3f}', f'{s.ence:.3f}', f'{s.ause:.3f}')
+                for name, s in self.forms.items()
+            ],
+        )
 
     def write(self, folder: Path) -> None:
         """Write report.md, report.json, nll.png, and the calibration's own report beside them."""

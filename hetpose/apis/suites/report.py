@@ -13,6 +13,7 @@ from hetpose.apis.suites.statistics import Summary, summarise
 from hetpose.apis.suites.store import DIVERGED, Result, load_current, strict
 from hetpose.errors import UserError
 from hetpose.fileio import write_json, write_text
+from hetpose.tables import markdown_table
 
 TITLES = {'mse': 'MSE', 'nll': 'NLL', 'tac': 'TAC', 'kl': 'KL', 'w2': 'W2²'}
 COSTS = {'time_ms': 'ms/step', 'memory_mb': 'MB'}
@@ -153,8 +154,7 @@ def _dataset_table(
                 row.append(_paper_cell(published.get((dataset, method, metric))))
         row += [_cost_cell(metrics[cost].get(method)) for cost in costs]
         rows.append(row)
-    rule = ['---', *['---:'] * (len(header) - 1)]
-    return [f'| {" | ".join(row)} |' for row in (header, rule, *rows)]
+    return markdown_table(header, rows).splitlines()
 
 
 def _cost_cell(summary: Summary | None) -> str:

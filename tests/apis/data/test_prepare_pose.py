@@ -60,7 +60,7 @@ def test_only_what_is_missing_is_fetched(tmp_path, monkeypatch) -> None:
         package.parent.mkdir(parents=True)
         shutil.make_archive(str(package.with_suffix('')), 'zip', source)
 
-    monkeypatch.setattr(prepare_pose, '_fetch', fetch)
+    monkeypatch.setattr(prepare_pose, 'fetch', fetch)
     root = tmp_path / 'lsp'
     prepare_pose.download('lsp', root)
     assert asked == ['http://sam.johnson.io/research/lsp_dataset.zip']  # one archive, two parts

@@ -7,8 +7,9 @@ import zipfile
 import pytest
 
 from hetpose.apis.data import prepare_uci
-from hetpose.apis.data.prepare_uci import SOURCES, Members, prepare_uci_sets, sha256
+from hetpose.apis.data.prepare_uci import SOURCES, Members, prepare_uci_sets
 from hetpose.datasets.csv_reader import read_csv
+from hetpose.download import checksum
 from hetpose.errors import UserError
 from hetpose.paths import data_root
 
@@ -30,7 +31,7 @@ def archive(tmp_path, monkeypatch):
     package = pack(tmp_path / address, {'winequality-red.csv': WINE})
     monkeypatch.setattr(prepare_uci, 'ARCHIVE_URL', tmp_path.as_uri())
     source = dataclasses.replace(
-        SOURCES['red_wine'], address=address, sha256=sha256(package), rows=2, columns=3
+        SOURCES['red_wine'], address=address, sha256=checksum(package), rows=2, columns=3
     )
     monkeypatch.setitem(SOURCES, 'red_wine', source)
     return package
@@ -62,7 +63,7 @@ def test_unknown_checksum_is_trusted_once(tmp_path, archive, monkeypatch):
     root = tmp_path / 'uci'
     prepare_uci_sets(['red_wine'], root)
     recorded = json.loads((root / 'archive' / 'checksums.json').read_text())
-    assert list(recorded.values()) == [sha256(archive)]
+    assert list(recorded.values()) == [checksum(archive)]
     (root / 'archive' / open_source.file_name).unlink()
     pack(archive, {'winequality-red.csv': WINE + '1;2;3\n'})
     assert 'SHA-256' in prepare_uci_sets(['red_wine'], root, force=True)['red_wine']
