@@ -50,33 +50,44 @@ class PoseErrors:
         return replace(self, covariance=covariance, degrees_of_freedom=None)
 
 
+def squared_errors(errors: PoseErrors) -> Tensor:
+    """r² of every coordinate, (N, 2K); NaN where it is missing."""
+    return torch.where(errors.mask, errors.residual.square(), torch.nan)
+
+
 def mean_squared_error(errors: PoseErrors) -> float:
     """Mean of r² over the present coordinates."""
-    return errors.residual[errors.mask].square().mean().item()
+    return squared_errors(errors).nanmean().item()
+
+
+def negative_log_likelihoods(errors: PoseErrors) -> Tensor:
+    """½(n log 2π + log|Σ| + rᵀΛr) of every sample, (N,), n the present coordinates; of Student-t
+    predictions their own.
+    """
+    return predictive_nll(
+        errors.residual, errors.covariance, errors.degrees_of_freedom, errors.mask
+    )
 
 
 def mean_negative_log_likelihood(errors: PoseErrors) -> float:
-    """Mean over samples of ½(n log 2π + log|Σ| + rᵀΛr), n the present coordinates; of Student-t
-    predictions their own.
-    """
-    nll = predictive_nll(
-        errors.residual, errors.covariance, errors.degrees_of_freedom, errors.mask
-    )
-    return nll.mean().item()
+    """Mean of the likelihoods over the samples."""
+    return negative_log_likelihoods(errors).mean().item()
+
+
+def conditional_lengths(errors: PoseErrors) -> Tensor:
+    """|y_k − E[y_k | other present joints]| of every joint, (N, K); NaN where it is missing."""
+    residual = conditional_residual(errors.residual, errors.covariance, 2, errors.mask)
+    return torch.where(errors.mask[:, ::2], residual.norm(dim=-1), torch.nan)
 
 
 def joint_tac(errors: PoseErrors) -> Tensor:
-    """|y_k − E[y_k | other present joints]| averaged over samples: (K,), NaN if never present."""
-    distance = conditional_residual(errors.residual, errors.covariance, 2, errors.mask).norm(
-        dim=-1
-    )
-    present = errors.mask[:, ::2]
-    return torch.where(present, distance, 0.0).sum(0) / present.sum(0)
+    """The conditional lengths averaged over samples: (K,), NaN if never present."""
+    return conditional_lengths(errors).nanmean(0)
 
 
-def ellipse_coverage(errors: PoseErrors, level: float) -> float:
-    """Share of the present joints with rᵀΣ_k⁻¹r ≤ −2 log(1 − level), the exact χ²₂ quantile; of
-    Student-t predictions within theirs.
+def inside_ellipses(errors: PoseErrors, level: float) -> Tensor:
+    """Whether rᵀΣ_k⁻¹r ≤ −2 log(1 − level), the exact χ²₂ quantile, of every joint; of Student-t
+    predictions within theirs. 1, 0, or NaN where the joint is missing: (N, K).
     """
     if not 0 < level < 1:
         raise ValueError(f'level must lie in (0, 1), got {level}')
@@ -85,20 +96,27 @@ def ellipse_coverage(errors: PoseErrors, level: float) -> float:
     radius: float | Tensor = -2 * math.log(1 - level)
     if errors.degrees_of_freedom is not None:
         radius = squared_radius(level, 2, errors.degrees_of_freedom[:, None])
-    inside = distance <= radius
-    return inside[mask.all(-1)].double().mean().item()
+    return torch.where(mask.all(-1), (distance <= radius).double(), torch.nan)
 
 
-def correct_keypoints(errors: PoseErrors, size: Tensor, threshold: float) -> float:
-    """Share of the present joints with |r_k| ≤ threshold · size (N,); without a size, left out."""
-    distance = errors.residual.unflatten(-1, (-1, 2)).norm(dim=-1)
-    present = errors.mask[:, ::2] & size.isfinite()[:, None] & (size > 0)[:, None]
+def ellipse_coverage(errors: PoseErrors, level: float) -> float:
+    """Share of the present joints inside their ellipses of ``level``."""
+    return inside_ellipses(errors, level).nanmean().item()
+
+
+def correct_keypoints(residual: Tensor, mask: Tensor, size: Tensor, threshold: float) -> float:
+    """Share of the present joints with |r_k| ≤ threshold · size (N,); without a size, left out.
+
+    Shapes: residual and mask (N, 2K).
+    """
+    distance = residual.unflatten(-1, (-1, 2)).norm(dim=-1)
+    present = mask[:, ::2] & size.isfinite()[:, None] & (size > 0)[:, None]
     close = distance <= threshold * size[:, None]
     return close[present].double().mean().item()
 
 
-def divergence_to_truth(errors: PoseErrors) -> tuple[float, float]:
-    """Mean KL(N(0, Σ_true) ‖ N(0, Σ)) and mean W2² between the two, over the present joints.
+def divergences_to_truth(errors: PoseErrors) -> tuple[Tensor, Tensor]:
+    """KL(N(0, Σ_true) ‖ N(0, Σ)) and W2² between the two over the present joints, (N,) each.
 
     The true mean is not part of it: the label is one draw around it. Of Student-t predictions the
     KL is their own, and W2² that of the Gaussians with the same moments.
@@ -109,7 +127,12 @@ def divergence_to_truth(errors: PoseErrors) -> tuple[float, float]:
     nu = errors.degrees_of_freedom
     kl = kl_from_gaussian(zero, truth, zero, errors.covariance, nu, errors.mask)
     factor = safe_cholesky(errors.covariance)
-    w2 = w2_squared(factor, errors.true_factor, mask=errors.mask)
+    return kl, w2_squared(factor, errors.true_factor, mask=errors.mask)
+
+
+def divergence_to_truth(errors: PoseErrors) -> tuple[float, float]:
+    """Mean KL and mean W2² to the truth."""
+    kl, w2 = divergences_to_truth(errors)
     return kl.mean().item(), w2.mean().item()
 
 
@@ -132,29 +155,45 @@ def residual_covariance(residual: Tensor, mask: Tensor) -> Tensor:
     return symmetric_part((vectors * values.clamp_min(floor)) @ vectors.mT)
 
 
-def cross_fitted_covariance(residual: Tensor, mask: Tensor, folds: int = 2) -> Tensor:
-    """For each sample the covariance of the other folds' residuals: (N, d) twice → (N, d, d).
+def cross_fit(residual: Tensor, mask: Tensor, folds: int = 2) -> tuple[Tensor, Tensor]:
+    """The covariance of the residuals outside each fold, and the fold of each sample.
 
-    The homoscedastic model at its best: it sees residuals of the very set that it is judged on,
-        though never its own.
+    The homoscedastic model at its best: a sample is judged by residuals of the very set that it
+    belongs to, though never by its own. Shapes: (N, d), (N, d) → (folds, d, d), (N,).
     """
     count = len(residual)
     if count < folds:
         raise ValueError(f'{count} samples cannot be split into {folds} folds')
     fold = torch.arange(count, device=residual.device) % folds
     fitted = [residual_covariance(residual[fold != i], mask[fold != i]) for i in range(folds)]
-    return torch.stack(fitted)[fold]
+    return torch.stack(fitted), fold
+
+
+def pose_scores(errors: PoseErrors, levels: Sequence[float]) -> dict[str, Tensor]:
+    """What every sample adds to the metrics: rows (N,), (N, K) or (N, 2K), NaN where missing.
+
+    MSE, NLL, TAC, coverage, and KL and W2 where the truth is known, in one unit.
+    """
+    scores = {
+        'mse': squared_errors(errors),
+        'nll': negative_log_likelihoods(errors),
+        'tac': conditional_lengths(errors),
+    }
+    for level in levels:
+        scores[f'coverage_{round(100 * level)}'] = inside_ellipses(errors, level)
+    if errors.true_factor is not None:
+        scores['kl'], scores['w2'] = divergences_to_truth(errors)
+    return scores
+
+
+def score_means(scores: dict[str, Tensor]) -> dict[str, float]:
+    """The metrics of scored samples. TAC is a mean over joints, however often each is present."""
+    tac = scores['tac'].nanmean(0)
+    return {
+        name: (tac if name == 'tac' else value).nanmean().item() for name, value in scores.items()
+    }
 
 
 def pose_metrics(errors: PoseErrors, levels: Sequence[float]) -> dict[str, float]:
-    """MSE, NLL, TAC, coverage, and KL and W2 where the truth is known, in one unit."""
-    metrics = {
-        'mse': mean_squared_error(errors),
-        'nll': mean_negative_log_likelihood(errors),
-        'tac': joint_tac(errors).nanmean().item(),
-    }
-    for level in levels:
-        metrics[f'coverage_{round(100 * level)}'] = ellipse_coverage(errors, level)
-    if errors.true_factor is not None:
-        metrics['kl'], metrics['w2'] = divergence_to_truth(errors)
-    return metrics
+    """The metrics of all samples at once."""
+    return score_means(pose_scores(errors, levels))

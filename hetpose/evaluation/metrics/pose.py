@@ -16,14 +16,16 @@ from hetpose.errors import UserError
 from hetpose.evaluation.functional.pose import (
     PoseErrors,
     correct_keypoints,
-    cross_fitted_covariance,
-    joint_tac,
-    pose_metrics,
+    cross_fit,
+    pose_scores,
+    score_means,
 )
 from hetpose.evaluation.selection import predicted_joints
+from hetpose.ops.affine import scale_covariance
 from hetpose.ops.spd import to_float64
 
 UNITLESS = ('coverage', 'kl')  # the same in heatmap units and in pixels
+CHUNK = 32  # samples whose covariances are held at once
 
 
 @METRICS.register_module()
@@ -35,7 +37,9 @@ class HeteroscedasticPoseMetric(BaseMetric):
     0.05 of the longer side of its box; ``pckh_50`` within 0.5 of the head's length, which is the
     sample's ``head_size`` or the distance of ``head_joints``. ``homoscedastic_…`` judges the same
     means by a constant covariance, cross-fitted on the residuals of the evaluated set (see
-    ``cross_fitted_covariance``), which favours that baseline.
+    ``cross_fit``), which favours that baseline.
+
+    A sample is scored when it arrives, and its covariance is not kept.
 
     Args:
         heatmap_size: (W, H), as in the codec.
@@ -73,36 +77,47 @@ class HeteroscedasticPoseMetric(BaseMetric):
         self.joints: np.ndarray | None = None  # those that the model predicts, after a sample
 
     def process(self, data_batch: Any, data_samples: Sequence[dict]) -> None:
-        """Keep residual, covariance and sizes of each sample, in image pixels."""
-        for sample in data_samples:
-            truth, predicted = sample['gt_instances'], sample['pred_instances']
-            if 'covariances' not in predicted:
-                raise UserError(
-                    'the model predicts no covariances: HeteroscedasticPoseMetric needs its head'
+        """Score every sample, and keep its residual and sizes, in image pixels."""
+        read = [self._read(sample) for sample in data_samples]
+        for start in range(0, len(read), CHUNK):
+            chunk = read[start : start + CHUNK]
+            scores = self._both_units(_stack_errors(chunk), _stack(chunk, 'scale'))
+            for i, result in enumerate(chunk):
+                del result['covariance']
+                self.results.append(
+                    dict(result, scores={name: value[i].numpy() for name, value in scores.items()})
                 )
-            keypoints = np.asarray(truth['keypoints'], dtype=np.float64)[0, :, :2]
-            visible = np.asarray(truth['keypoints_visible'])
-            present = visible.reshape(visible.shape[:2] + (-1,))[0, :, 0] > 0
-            head = self._head_size(truth, keypoints, present)
-            self.joints = predicted_joints(predicted, len(keypoints))
-            keypoints, present = keypoints[self.joints], present[self.joints]
-            residual = keypoints - np.asarray(predicted['keypoints'], dtype=np.float64)[0, :, :2]
-            x1, y1, x2, y2 = np.asarray(truth['bboxes'], dtype=np.float64).reshape(-1, 4)[0]
-            result = dict(
-                residual=np.where(present[:, None], residual, 0).reshape(-1),
-                covariance=to_float64(torch.as_tensor(predicted['covariances'])[0]).numpy(),
-                mask=np.repeat(present, 2),
-                box=max(x2 - x1, y2 - y1),
-                head=head,
-                scale=self.cells / np.asarray(sample['input_scale'], dtype=np.float64),
+
+    def _read(self, sample: dict) -> dict[str, Any]:
+        """Residual, covariance and sizes of a sample, in image pixels."""
+        truth, predicted = sample['gt_instances'], sample['pred_instances']
+        if 'covariances' not in predicted:
+            raise UserError(
+                'the model predicts no covariances: HeteroscedasticPoseMetric needs its head'
             )
-            if 'degrees_of_freedom' in predicted:
-                result['degrees_of_freedom'] = np.asarray(predicted['degrees_of_freedom'])[0]
-            if 'true_factor' in truth:
-                factor = np.asarray(truth['true_factor'], dtype=np.float32)[0]
-                rows = (2 * self.joints[:, None] + np.arange(2)).reshape(-1)
-                result['true_factor'] = factor[rows]
-            self.results.append(result)
+        keypoints = np.asarray(truth['keypoints'], dtype=np.float64)[0, :, :2]
+        visible = np.asarray(truth['keypoints_visible'])
+        present = visible.reshape(visible.shape[:2] + (-1,))[0, :, 0] > 0
+        head = self._head_size(truth, keypoints, present)
+        self.joints = predicted_joints(predicted, len(keypoints))
+        keypoints, present = keypoints[self.joints], present[self.joints]
+        residual = keypoints - np.asarray(predicted['keypoints'], dtype=np.float64)[0, :, :2]
+        x1, y1, x2, y2 = np.asarray(truth['bboxes'], dtype=np.float64).reshape(-1, 4)[0]
+        result = dict(
+            residual=np.where(present[:, None], residual, 0).reshape(-1),
+            covariance=to_float64(torch.as_tensor(predicted['covariances'])[0]).numpy(),
+            mask=np.repeat(present, 2),
+            box=max(x2 - x1, y2 - y1),
+            head=head,
+            scale=self.cells / np.asarray(sample['input_scale'], dtype=np.float64),
+        )
+        if 'degrees_of_freedom' in predicted:
+            result['degrees_of_freedom'] = np.asarray(predicted['degrees_of_freedom'])[0]
+        if 'true_factor' in truth:
+            factor = np.asarray(truth['true_factor'], dtype=np.float32)[0]
+            rows = (2 * self.joints[:, None] + np.arange(2)).reshape(-1)
+            result['true_factor'] = factor[rows]
+        return result
 
     def _head_size(self, truth: dict, keypoints: np.ndarray, present: np.ndarray) -> float:
         """The head's length in image pixels, NaN where unknown."""
@@ -123,50 +138,69 @@ class HeteroscedasticPoseMetric(BaseMetric):
             )
         if not kept:
             raise UserError('no evaluated sample has an annotated joint')
-        pixels, scale = _stack_errors(kept), _stack(kept, 'scale')
-        heatmap = pixels.rescaled(scale)
-        metrics = self._both_units(heatmap, pixels)
+        scores = _join([result['scores'] for result in kept])
+        metrics = score_means(scores)
+        residual, mask = _stack(kept, 'residual').double(), _stack(kept, 'mask')
         box, head = _stack(kept, 'box'), _stack(kept, 'head')
         for threshold in self.pck_thresholds:
-            metrics[f'pck_{round(100 * threshold):02d}'] = correct_keypoints(
-                pixels, box, threshold
-            )
+            name = f'pck_{round(100 * threshold):02d}'
+            metrics[name] = correct_keypoints(residual, mask, box, threshold)
         if head.isfinite().any():
             name = f'pckh_{round(100 * self.pckh_threshold):02d}'
-            metrics[name] = correct_keypoints(pixels, head, self.pckh_threshold)
+            metrics[name] = correct_keypoints(residual, mask, head, self.pckh_threshold)
         if self.per_joint:
-            metrics.update(zip(self._tac_names(pixels), joint_tac(heatmap).tolist(), strict=True))
+            tac = scores['tac'].nanmean(0).tolist()
+            metrics.update(zip(self._tac_names(len(tac)), tac, strict=True))
         if self.homoscedastic and len(kept) > 1:
-            constant = cross_fitted_covariance(heatmap.residual, heatmap.mask)
-            baseline = heatmap.with_covariance(constant)
-            both = self._both_units(baseline, baseline.rescaled(1 / scale))
+            both = score_means(self._baseline(kept))
             metrics.update({f'homoscedastic_{name}': value for name, value in both.items()})
         return metrics
 
-    def _both_units(self, heatmap: PoseErrors, pixels: PoseErrors) -> dict[str, float]:
-        metrics = pose_metrics(heatmap, self.levels)
-        in_pixels = pose_metrics(pixels, ())
-        for name, value in in_pixels.items():
-            if not name.startswith(UNITLESS):
-                metrics[f'{name}_px'] = value
-        return metrics
+    def _baseline(self, kept: list[dict]) -> dict[str, Tensor]:
+        """Scores of the same means under a constant covariance, a chunk of samples at a time."""
+        scale = _stack(kept, 'scale')
+        rows = scale.repeat(1, len(kept[0]['residual']) // 2)
+        residual, mask = _stack(kept, 'residual').double() * rows, _stack(kept, 'mask')
+        fitted, fold = cross_fit(residual, mask)
+        parts = []
+        for start in range(0, len(kept), CHUNK):
+            part = slice(start, start + CHUNK)
+            in_pixels = scale_covariance(fitted[fold[part]], 1 / rows[part])
+            errors = _stack_errors(kept[part], in_pixels)
+            parts.append(self._both_units(errors, scale[part]))
+        return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
-    def _tac_names(self, errors: PoseErrors) -> list[str]:
+    def _both_units(self, pixels: PoseErrors, scale: Tensor) -> dict[str, Tensor]:
+        """Scores in heatmap units, and those that depend on the unit in pixels as well."""
+        scores = pose_scores(pixels.rescaled(scale), self.levels)
+        for name, value in pose_scores(pixels, ()).items():
+            if not name.startswith(UNITLESS):
+                scores[f'{name}_px'] = value
+        return scores
+
+    def _tac_names(self, count: int) -> list[str]:
         names = (self.dataset_meta or {}).get('keypoint_id2name', {})
-        joints = range(errors.residual.shape[-1] // 2) if self.joints is None else self.joints
+        joints = range(count) if self.joints is None else self.joints
         return [f'tac_{names.get(int(k), k)}' for k in joints]
 
 
-def _stack(results: list[dict], key: str) -> Tensor:
+def _stack(results: Sequence[dict], key: str) -> Tensor:
     return torch.as_tensor(np.stack([np.asarray(result[key]) for result in results]))
 
 
-def _stack_errors(results: list[dict]) -> PoseErrors:
+def _join(scores: Sequence[dict[str, np.ndarray]]) -> dict[str, Tensor]:
+    """Rows of scores as one table each; a score that a sample lacks is left out."""
+    names = [name for name in scores[0] if all(name in one for one in scores)]
+    return {name: _stack(scores, name) for name in names}
+
+
+def _stack_errors(results: Sequence[dict], covariance: Tensor | None = None) -> PoseErrors:
+    """The errors of some samples under their own covariances, or as Gaussians under the given."""
     known = all('true_factor' in result for result in results)
-    heavy = all('degrees_of_freedom' in result for result in results)
+    heavy = covariance is None and all('degrees_of_freedom' in result for result in results)
     return PoseErrors(
         residual=_stack(results, 'residual').double(),
-        covariance=_stack(results, 'covariance').double(),
+        covariance=_stack(results, 'covariance') if covariance is None else covariance,
         mask=_stack(results, 'mask'),
         true_factor=_stack(results, 'true_factor').double() if known else None,
         degrees_of_freedom=_stack(results, 'degrees_of_freedom').double() if heavy else None,

@@ -6,7 +6,7 @@ import torch
 from hetpose.evaluation.functional.pose import (
     PoseErrors,
     correct_keypoints,
-    cross_fitted_covariance,
+    cross_fit,
     divergence_to_truth,
     ellipse_coverage,
     joint_tac,
@@ -18,6 +18,12 @@ from hetpose.ops.gaussian import negative_log_likelihood
 
 SAMPLES, JOINTS = 4000, 3
 DIM = 2 * JOINTS
+
+
+def cross_fitted(residual: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The covariance (N, d, d) that each sample is judged by."""
+    fitted, fold = cross_fit(residual, mask)
+    return fitted[fold]
 
 
 def drawn(missing: float = 0.0) -> tuple[PoseErrors, torch.Tensor]:
@@ -107,8 +113,8 @@ def test_correct_keypoints():
     mask = torch.tensor([[True] * 4, [True, True, False, False], [True] * 4])
     errors = PoseErrors(residual, torch.zeros(3, 4, 4), mask)
     size = torch.tensor([50.0, 50.0, math.nan])
-    assert correct_keypoints(errors, size, 0.1) == pytest.approx(2 / 3)
-    assert correct_keypoints(errors, size, 0.2) == 1
+    assert correct_keypoints(errors.residual, errors.mask, size, 0.1) == pytest.approx(2 / 3)
+    assert correct_keypoints(errors.residual, errors.mask, size, 0.2) == 1
 
 
 def test_cross_fitted_covariance_is_that_of_the_others():
@@ -117,12 +123,12 @@ def test_cross_fitted_covariance_is_that_of_the_others():
     factor = torch.randn(DIM, DIM, generator=generator, dtype=torch.float64)
     residual = torch.randn(20_000, DIM, generator=generator, dtype=torch.float64) @ factor.mT
     mask = (torch.rand(20_000, JOINTS, generator=generator) > 0.2).repeat_interleave(2, dim=1)
-    fitted = cross_fitted_covariance(residual, mask)
+    fitted = cross_fitted(residual, mask)
     truth = factor @ factor.mT
     assert ((fitted[0] - truth).abs().max() / truth.abs().max()).item() < 0.05
     changed = residual.clone()
     changed[0] *= 100
-    again = cross_fitted_covariance(changed, mask)
+    again = cross_fitted(changed, mask)
     torch.testing.assert_close(again[0], fitted[0])
     assert not torch.allclose(again[1], fitted[1])
 
@@ -140,7 +146,7 @@ def test_a_constant_covariance_of_few_samples_is_still_a_baseline():
     factor = torch.eye(28).double() + 0.2 * torch.randn(28, 28, generator=generator).double()
     residual = torch.randn(100, 28, generator=generator, dtype=torch.float64) @ factor.mT
     mask = (torch.rand(100, 14, generator=generator) > 0.2).repeat_interleave(2, dim=1)
-    fitted = cross_fitted_covariance(residual, mask)
+    fitted = cross_fitted(residual, mask)
     truth = negative_log_likelihood(residual, factor @ factor.mT, mask).mean()
     assert negative_log_likelihood(residual, fitted, mask).mean() < truth + 10
 
@@ -151,7 +157,7 @@ def test_a_joint_that_the_others_never_had_gets_a_common_variance():
     mask = torch.ones(100, 6, dtype=torch.bool)
     mask[:, 4:] = False
     mask[7, 4:] = True
-    nll = negative_log_likelihood(residual, cross_fitted_covariance(residual, mask), mask)
+    nll = negative_log_likelihood(residual, cross_fitted(residual, mask), mask)
     assert nll[7] < 20
     assert nll.mean() < 7
 
@@ -161,4 +167,4 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match='level'):
         ellipse_coverage(errors, 1.0)
     with pytest.raises(ValueError, match='folds'):
-        cross_fitted_covariance(errors.residual[:1], errors.mask[:1])
+        cross_fit(errors.residual[:1], errors.mask[:1])

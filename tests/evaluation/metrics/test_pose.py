@@ -1,8 +1,11 @@
+import pickle
+
 import numpy as np
 import pytest
 
 from hetpose.errors import UserError
 from hetpose.evaluation.metrics import HeteroscedasticPoseMetric
+from hetpose.evaluation.metrics import pose as metric_module
 
 JOINTS, DIM = 3, 6
 SCALE = np.array([126.0, 252.0])  # image pixels per crop: 2 and 4 image pixels per heatmap pixel
@@ -97,3 +100,16 @@ def test_a_model_without_covariances_is_refused():
     del samples[0]['pred_instances']['covariances']
     with pytest.raises(UserError, match='covariances'):
         evaluate(samples)
+
+
+def test_it_keeps_no_covariance_and_chunks_change_nothing(monkeypatch):
+    samples = results(50)
+    whole = evaluate(samples)
+    monkeypatch.setattr(metric_module, 'CHUNK', 7)
+    assert evaluate(samples) == pytest.approx(whole, nan_ok=True)
+    metric = HeteroscedasticPoseMetric()
+    metric.process({}, results(1, truth=False))
+    kept = pickle.dumps(metric.results[0])
+    values = [value for value in metric.results[0].values() if isinstance(value, np.ndarray)]
+    assert max(value.size for value in values) == DIM
+    assert len(kept) < 4000
