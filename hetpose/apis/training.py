@@ -10,8 +10,9 @@ from mmengine.config import Config
 from mmengine.dist import is_main_process
 
 from hetpose import fileio
-from hetpose.engine import launch
+from hetpose.engine import launch, running
 from hetpose.engine.launch import load_config
+from hetpose.engine.resume import AUTO, check_resume, use_resume
 from hetpose.errors import UserError
 
 __all__ = ['evaluate', 'join_processes', 'load_config', 'train']
@@ -77,15 +78,21 @@ def train(
         if 'auto_scale_lr' not in config:
             raise UserError(f'--auto-scale-lr: {path} has no auto_scale_lr.base_batch_size')
         config.auto_scale_lr.enable = True
-    if resume is not None:
-        config.resume = True
-        config.load_from = None if resume == 'auto' else resume
+    with running.own_folder(config.work_dir):
+        _train(config, resume)
 
+
+def _train(config: Config, resume: str | None) -> None:
+    if resume is not None or config.get('resume'):
+        use_resume(config, resume or config.get('load_from') or AUTO)
     runner = launch.build_runner(config)
-    if config.get('load_from'):
-        launch.check_start(runner, config.load_from, whole=bool(config.get('resume')))
+    start = config.get('load_from')
+    if start and config.get('resume'):
+        check_resume(runner.model, runner.cfg, start)
+    elif start:
+        launch.check_start(runner, start, whole=False)
     launch.build_dataloaders(runner, 'train', 'val')
-    runner.train()
+    running.train(runner)
 
 
 def evaluate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
     """What a checkpoint file holds, on the CPU."""
     if not Path(path).is_file():
         raise UserError(f'checkpoint not found: {path}')
+    _check_sums(path)
     try:
         content = torch.load(path, map_location='cpu', weights_only=True)
     except Exception as error:  # torch raises many kinds
@@ -26,6 +28,19 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UserError(f'checkpoint {path} holds a {type(content).__name__}, not weights by name')
     return content
+
+
+def _check_sums(path: str | Path) -> None:
+    """Raise where a part of a checkpoint is not what was written; torch itself does not look."""
+    if not zipfile.is_zipfile(path):
+        return  # torch before 1.6 wrote another format, without sums
+    try:
+        with zipfile.ZipFile(path) as archive:
+            broken = archive.testzip()
+    except Exception as error:  # damage to the directory of an archive raises many kinds
+        raise UserError(f'checkpoint {path} is damaged: {error}') from error
+    if broken is not None:
+        raise UserError(f'checkpoint {path} is damaged: the checksum of {broken} is wrong')
 
 
 def weights_of(content: dict[str, Any]) -> dict[str, Tensor]:

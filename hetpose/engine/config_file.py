@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import inspect
 from argparse import ArgumentParser
@@ -82,7 +83,24 @@ def parse_options(tokens: Sequence[str]) -> dict[str, Any]:
             raise UserError(f'--cfg-options {token}: expected KEY=VALUE')
     parser = ArgumentParser()
     parser.add_argument('--options', nargs='+', action=DictAction)
-    return parser.parse_args(['--options', *tokens]).options if tokens else {}
+    options = parser.parse_args(['--options', *tokens]).options if tokens else {}
+    for token in tokens:
+        key, value = token.split('=', 1)
+        if ' ' in value:  # of which mmengine drops every space
+            options[key] = _spaced(value, options[key])
+    return options
+
+
+def _spaced(text: str, read: Any) -> Any:
+    """The value of an option with spaces in it, of which mmengine has made ``read``.
+
+    A Python value is that value. Else it is a list where mmengine sees one, or the text itself,
+    such as a path.
+    """
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError):
+        return text if isinstance(read, str) or '/' in text else read
 
 
 def load_config(path: str | Path, options: dict[str, Any] | Sequence[str] | None = None) -> Config:

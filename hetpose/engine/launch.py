@@ -16,8 +16,10 @@ from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
 from hetpose.engine.checkpoint import check_fit, read_checkpoint
+from hetpose.engine.children import die_with_parent, start_workers_well
 from hetpose.engine.config_file import load_config as load_config
 from hetpose.engine.config_file import one_line
+from hetpose.engine.hooks.finite_guard import FiniteGuardHook
 from hetpose.engine.hooks.start import StartHook
 from hetpose.engine.phases import enter_phase
 from hetpose.engine.pose_setup import check_pose_config, check_pose_model
@@ -52,6 +54,7 @@ def use_launcher(config: Config, launcher: str) -> None:
             raise UserError(
                 f'--launcher pytorch without {", ".join(missing)}: start with tools/dist_train.sh'
             )
+        die_with_parent()
         torch.distributed.init_process_group('gloo')
     config.model_wrapper_cfg = dict(
         type='MMDistributedDataParallel',
@@ -104,7 +107,10 @@ def build_runner(config: Config) -> Runner:
     except (KeyError, TypeError, ValueError, ImportError, AssertionError) as error:
         raise UserError(f'config {config.filename}: {one_line(error)}') from error
     runner.register_hook(StartHook())
+    if not any(isinstance(hook, FiniteGuardHook) for hook in runner.hooks):
+        runner.register_hook(FiniteGuardHook())
     seed_training(runner)
+    start_workers_well(runner)
     return runner
 
 
@@ -129,7 +135,7 @@ def check_start(runner: Runner, path: str, whole: bool) -> None:
     Args:
         runner: The Runner, before it loads.
         path: The checkpoint file; an address (with ``://``) is left to mmengine.
-        whole: Whether every weight must be there, as for a test or to resume.
+        whole: Whether every weight must be there, as for a test.
     """
     if '://' in path:
         return

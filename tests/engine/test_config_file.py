@@ -120,3 +120,19 @@ def test_what_mmengine_reads_is_taken(path: Path, option: str) -> None:
     )
     value = dict(type='IterTimerHook') if option == 'default_hooks.mine' else 'EpochBasedTrainLoop'
     load_config(path, {option: value if option != 'test_cfg.fp16' else True})
+
+
+@pytest.mark.parametrize(
+    ('token', 'value'),
+    [
+        ('a=/my data/labels 1.npz', '/my data/labels 1.npz'),
+        ('a=/my data/a,b.npz', '/my data/a,b.npz'),
+        ("a='two words'", 'two words'),
+        ("a=['one word', 'x']", ['one word', 'x']),
+        ('a=[1, 2]', [1, 2]),
+        ('a=1, 2', (1, 2)),
+        ('a=1', 1),
+    ],
+)
+def test_spaces_in_a_value_are_kept(token: str, value) -> None:
+    assert parse_options([token]) == {'a': value}

@@ -15,8 +15,9 @@ from mmpose.registry import DATASETS
 
 from hetpose.apis.data.pseudo_labels import make_pseudo_labels
 from hetpose.apis.demo.gallery import write_gallery
-from hetpose.engine import launch
+from hetpose.engine import launch, running
 from hetpose.engine.checkpoint import read_checkpoint, weights_of
+from hetpose.engine.resume import AUTO, use_resume
 from hetpose.errors import UserError
 from hetpose.evaluation.functional.pose import PoseErrors, divergence_to_truth
 from hetpose.fileio import write_json, write_text
@@ -56,12 +57,13 @@ def run_demo(config: Config, work_dir: str | Path, resume: bool = False) -> dict
         make_pseudo_labels(config, labels, progress=False)
     config.train_dataloader.dataset.file = str(labels)
     config.work_dir = str(work_dir)
-    # Asked to resume without a checkpoint, a Runner would load the last one before every test.
-    config.resume = resume and (work_dir / 'last_checkpoint').is_file()
+    if resume:
+        use_resume(config, AUTO)
     config.default_hooks.checkpoint.update(interval=1, max_keep_ckpts=-1, save_best=None)
     runner = launch.build_runner(config)
     runner.register_hook(EpochLine())
-    runner.train()
+    with running.own_folder(work_dir):
+        running.train(runner)
     results = {
         'pseudo_labels': pseudo_label_quality(config),
         'before_switch': _test(runner, work_dir / f'epoch_{switch}.pth'),

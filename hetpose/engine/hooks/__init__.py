@@ -3,6 +3,7 @@
 from hetpose.engine.hooks.checkpoint import SafeCheckpointHook
 from hetpose.engine.hooks.cost import CostHook
 from hetpose.engine.hooks.curve import CurveHook
+from hetpose.engine.hooks.finite_guard import FiniteGuardHook
 from hetpose.engine.hooks.freeze_mean import FreezeMeanHook
 from hetpose.engine.hooks.freeze_wrapped import FreezeEstimateHook, FreezeWrappedHook
 from hetpose.engine.hooks.keep_best import KeepBestHook
@@ -17,6 +18,7 @@ __all__ = [
     'CostHook',
     'CurveHook',
     'FreezeEstimateHook',
+    'FiniteGuardHook',
     'FreezeMeanHook',
     'FreezeWrappedHook',
     'KeepBestHook',

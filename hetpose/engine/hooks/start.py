@@ -8,6 +8,7 @@ from mmpose.registry import HOOKS
 
 from hetpose.engine.checkpoint import weights_of
 from hetpose.engine.phases import enter_phase, start_weights
+from hetpose.engine.resume import IDENTITY, identity
 
 
 @HOOKS.register_module()
@@ -19,6 +20,10 @@ class StartHook(Hook):
     """
 
     priority = 'LOWEST'  # after hooks that put other weights into the checkpoint
+
+    def before_save_checkpoint(self, runner, checkpoint: dict) -> None:
+        """Store what tells the run from others."""
+        checkpoint['meta'][IDENTITY] = identity(runner.cfg)
 
     def after_load_checkpoint(self, runner, checkpoint: dict) -> None:
         """Prepare the model and the weights; mmengine loads them next."""
