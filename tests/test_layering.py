@@ -10,6 +10,7 @@ PACKAGE = ROOT / 'hetpose'
 # A module may import from its own layer and from lower ones.
 LAYERS = (
     {'download', 'errors', 'fileio', 'lazy', 'memory', 'paths', 'tables', 'unpickling', 'version'},
+    {'zoo'},
     {'compat', 'compat_mmpose', 'launcher', 'xtcoco'},
     {'ops'},
     {'models', 'datasets', 'engine', 'evaluation', 'visualization'},

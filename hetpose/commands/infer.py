@@ -43,10 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='JSON: a list of boxes [x1, y1, x2, y2] for every image; or a list of such lists, '
         'one for each image or frame in order; or {"file name": boxes}',
     )
-    boxes.add_argument('--det-model', help='a detector of mmdet that you have: config or name')
+    boxes.add_argument(
+        '--det-model',
+        help='person: the detector that comes with hetpose; whole_image; or a detector of mmdet '
+        'that you have: config or name',
+    )
     boxes.add_argument('--det-weights', help="the detector's checkpoint")
     boxes.add_argument('--det-cat-ids', type=int, nargs='+', default=[0], help='default: 0')
-    boxes.add_argument('--bbox-thr', type=float, default=0.3, help='default: 0.3')
+    boxes.add_argument('--bbox-thr', type=float, help='default: 0.12 for person, 0.3 for mmdet')
     boxes.add_argument('--nms-thr', type=float, default=0.3, help='default: 0.3')
     boxes.add_argument(
         '--num-instances',

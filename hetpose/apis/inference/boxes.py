@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from mmengine.config import Config
+from mmengine.registry import DefaultScope, init_default_scope
 from mmengine.utils.dl_utils import mmcv_full_available
 
 from hetpose import compat
@@ -169,7 +171,8 @@ def mmdet_detector(
         _refuse_compiled(model)
         from mmdet.apis import DetInferencer
 
-        inferencer = DetInferencer(model, weights, device, scope='mmdet', show_progress=False)
+        with _same_scope():
+            inferencer = DetInferencer(model, weights, device, scope='mmdet', show_progress=False)
     except (ImportError, OSError, RuntimeError, ValueError, KeyError) as error:
         raise UserError(f'detector {model!r} cannot be built: {one_line(error)}') from error
 
@@ -185,6 +188,16 @@ def mmdet_detector(
 
     detect(np.zeros((64, 64, 3), np.uint8))  # what cannot run is known before the first image
     return detect
+
+
+@contextmanager
+def _same_scope() -> Iterator[None]:
+    """Leave the default registry scope, which mmdet sets to its own, as it was."""
+    before = DefaultScope.get_current_instance()
+    try:
+        yield
+    finally:
+        init_default_scope(before.scope_name if before is not None else 'mmpose')
 
 
 def _refuse_compiled(model: str) -> None:

@@ -14,6 +14,7 @@ from mmpose.structures import PoseDataSample
 from tqdm import tqdm
 
 from hetpose.apis.calibration.recalibration import Recalibration
+from hetpose.apis.inference import people
 from hetpose.apis.inference.boxes import BoxSource, Detector, mmdet_detector
 from hetpose.apis.inference.conditioning import Given, check_given
 from hetpose.apis.inference.film import smooth_file, smooth_live
@@ -26,6 +27,7 @@ from hetpose.errors import UserError, unknown_name
 from hetpose.visualization import HetPoseVisualizer
 from hetpose.visualization.panels import PANELS
 
+MMDET_SCORE = 0.3
 WHOLE_IMAGE = ('whole_image', 'whole-image')
 _ROUNDING = 1e-6  # of float32, in which a foreign head may form its covariance
 
@@ -51,9 +53,12 @@ class HetPoseInferencer:
         pose2d: Config file, mmengine Config, or a model from ``load_pose_model``.
         pose2d_weights: Checkpoint file; None leaves the weights random.
         device: 'cpu', 'cuda', 'cuda:1'; None takes a GPU where there is one.
-        det_model: A detector of mmdet by config or name, or a function from a BGR image to boxes
-            (N, 4) or (N, 5). None takes the whole image where no boxes are given.
-        det_weights, det_cat_ids, bbox_thr, nms_thr: As in mmpose, for a detector of mmdet.
+        det_model: 'person', the detector that comes with hetpose; a detector of mmdet by config or
+            name; or a function from a BGR image to boxes (N, 4) or (N, 5). None takes the whole
+            image where no boxes are given.
+        det_weights, det_cat_ids, nms_thr: As in mmpose, for a detector of mmdet.
+        bbox_thr: Boxes that score less are left out; None is 0.3 for mmdet's detectors, as in
+            mmpose, and 0.12 for ours.
         calibration: File of ``tools/calibrate.py``, or a Recalibration, for this model.
         cfg_options: Changes to the config, by dotted key.
 
@@ -71,7 +76,7 @@ class HetPoseInferencer:
         det_model: str | Detector | None = None,
         det_weights: str | None = None,
         det_cat_ids: int | Sequence[int] = (0,),
-        bbox_thr: float = 0.3,
+        bbox_thr: float | None = None,
         nms_thr: float = 0.3,
         calibration: str | Path | Recalibration | None = None,
         cfg_options: dict[str, Any] | None = None,
@@ -89,10 +94,14 @@ class HetPoseInferencer:
         self.detector: Detector | None = None
         if callable(det_model):
             self.detector = det_model
+        elif det_model == people.NAME:
+            score = people.SCORE if bbox_thr is None else bbox_thr
+            self.detector = people.PersonDetector.shipped(self.model.device, score)
         elif det_model is not None and det_model not in WHOLE_IMAGE:
             categories = [det_cat_ids] if isinstance(det_cat_ids, int) else list(det_cat_ids)
+            score = MMDET_SCORE if bbox_thr is None else bbox_thr
             self.detector = mmdet_detector(
-                det_model, det_weights, device, categories, bbox_thr, nms_thr
+                det_model, det_weights, device, categories, score, nms_thr
             )
 
     def __call__(

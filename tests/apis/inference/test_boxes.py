@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers_inference import noise_image
+from mmengine.registry import DefaultScope
 from mmengine.utils.dl_utils import mmcv_full_available
 
 from hetpose.apis.inference.boxes import BoxSource, mmdet_detector, read_boxes
@@ -156,6 +157,8 @@ def test_a_detector_of_mmdet_runs_on_mmcv_lite(tmp_path: Path) -> None:
     boxes = detect(noise_image(60, 80))
     assert boxes.shape[1] == 5
     assert len(boxes)
+    # Pose models that are built afterwards are still looked for in mmpose.
+    assert DefaultScope.get_current_instance().scope_name == 'mmpose'
 
 
 def test_a_detector_that_needs_compiled_layers_is_refused_at_once() -> None:
