@@ -10,14 +10,13 @@ from typing import Any
 
 import cv2
 import numpy as np
-from xtcocotools.coco import COCO
-from xtcocotools.cocoeval import COCOeval
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
 from hetpose.apis.inference.people import SIDES, PersonDetector
 from hetpose.benchmarks.harness import Row
 from hetpose.paths import data_root
 
-DESCRIPTION = 'box AP of the person detector on HETPOSE_DATA/coco_mini, at one size and at two'
 LEAST = 0.27  # AP that MoveNet MultiPose as published was measured to have there
 STATISTICS = {'AP': 0, 'AP50': 1, 'AP medium': 4, 'AP large': 5, 'AR': 8}  # of COCOeval
 

@@ -19,7 +19,6 @@ from hetpose.datasets.pose.sequence import SyntheticPoseSequence
 from hetpose.ops.kalman import limb_correlation
 from hetpose.visualization.geometry import coverage_radius, joint_blocks
 
-DESCRIPTION = 'RMSE of occluded joints in films: Kalman with Σ, with a constant Σ, One-Euro, raw'
 HIDDEN = 0.3  # occlusion from which a joint counts as occluded
 ACCELERATIONS, PERSISTENCES = (0.5, 1.0, 2.0), (0.0, 0.1, 0.2)
 CUTOFFS, SLOPES = (0.3, 1.0, 3.0), (0.0, 0.01, 0.1)

@@ -5,7 +5,7 @@ import io
 
 import numpy as np
 import pytest
-from xtcocotools.coco import COCO
+from pycocotools.coco import COCO
 
 from hetpose.benchmarks import people
 
