@@ -16,6 +16,7 @@ from mmpose.apis.inference import dataset_meta_from_config
 from mmpose.registry import MODELS
 from torch import nn
 
+from hetpose.apis.shipped import resolve_model
 from hetpose.engine import launch
 from hetpose.engine.checkpoint import check_fit, read_checkpoint, weights_of
 from hetpose.engine.config_file import check_config
@@ -67,7 +68,13 @@ def load_pose_model(
     device: str | None = None,
     options: dict[str, Any] | None = None,
 ) -> PoseModel:
-    """Build the model of a config, with the weights of a checkpoint (None: random weights)."""
+    """Build the model of a config, with the weights of a checkpoint (None: random weights).
+
+    ``config`` may also be the name of a model that comes with the package, such as ``human``; its
+    weights are then the shipped ones unless a checkpoint is given.
+    """
+    if not isinstance(config, Config):
+        config, checkpoint = resolve_model(config, checkpoint)
     if isinstance(config, Config):
         init_default_scope(config.get('default_scope', 'mmpose'))
         if options:
@@ -79,8 +86,8 @@ def load_pose_model(
     if 'backbone' not in config.get('model', {}):
         raise UserError(f'config {config.filename}: its model is not a pose estimator')
     chosen = find_device(device)
-    settings = config.model.copy()
-    settings.backbone = {**settings.backbone, 'init_cfg': None}  # no download of other weights
+    settings = copy.deepcopy(config.model)
+    without_init(settings)
     network = revert_sync_batchnorm(MODELS.build(settings))
     if not hasattr(network, 'head') or not hasattr(network.head, 'score_radius'):
         raise UserError(
@@ -99,6 +106,17 @@ def load_pose_model(
             f'config {config.filename}: neither it nor the checkpoint names the joints'
         )
     return PoseModel(network.to(chosen).eval(), config, meta, chosen)
+
+
+def without_init(settings: Any) -> None:
+    """Take every ``init_cfg`` out of a model's config, in place: its weights come from a file."""
+    if isinstance(settings, dict):
+        settings.pop('init_cfg', None)
+        settings = settings.values()
+    elif not isinstance(settings, list | tuple):
+        return
+    for value in settings:
+        without_init(value)
 
 
 def load_weights(network: nn.Module, content: dict[str, Any], checkpoint: str | Path) -> None:

@@ -8,6 +8,7 @@ examples:
   hetpose calibrate CONFIG CHECKPOINT --out calibration
   hetpose calibrate CONFIG CHECKPOINT --fit-split val --split test --per-joint
   hetpose calibrate CONFIG CHECKPOINT --conformal 0.9
+  hetpose calibrate human --split test
   hetpose calibrate --arrays predictions.npz --units mm
       (any model: mean and target (N, d) or (N, K, 2), cov (N, d, d), optionally mask, names)
 """
@@ -20,8 +21,8 @@ from hetpose.errors import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('config', nargs='?', help='config file')
-    parser.add_argument('checkpoint', nargs='?', help='checkpoint file')
+    parser.add_argument('config', nargs='?', help='config file, or a model by name: human')
+    parser.add_argument('checkpoint', nargs='?', help='its checkpoint file; a named model has one')
     parser.add_argument('--arrays', metavar='FILE.npz', help='predictions instead of a model')
     parser.add_argument('--out', default='calibration', metavar='DIR', help='default: calibration')
     parser.add_argument(
@@ -64,8 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def check(args: argparse.Namespace) -> None:
     """Refuse arguments that do not belong together."""
-    if args.arrays is None and args.checkpoint is None:
-        raise UserError('give CONFIG and CHECKPOINT, or --arrays FILE.npz')
+    if args.arrays is None and args.config is None:
+        raise UserError('give CONFIG and CHECKPOINT, a model such as human, or --arrays FILE.npz')
     if args.arrays is not None and (args.config is not None or args.fit_split is not None):
         raise UserError('--arrays takes no CONFIG and no --fit-split')
     of_models = ('split', 'limit', 'device', 'cfg_options')

@@ -17,8 +17,8 @@ from hetpose import apis
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('config', help='config file')
-    parser.add_argument('checkpoint', help='checkpoint file')
+    parser.add_argument('config', help='config file, or a model by name: human')
+    parser.add_argument('checkpoint', nargs='?', help='its checkpoint file; a named model has one')
     parser.add_argument('--out', required=True, metavar='FILE', help='the ONNX file to write')
     parser.add_argument('--opset', type=int, default=18, help='ONNX operator set (default: 18)')
 

@@ -57,5 +57,6 @@ val_evaluator = dict(
     use_udp=False,  # cells of 8 pixels
     head_joints=(12, 13),
     pck_thresholds=(0.05, 0.1, 0.2),
+    joint_box=True,
 )
 test_evaluator = val_evaluator

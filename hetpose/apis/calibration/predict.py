@@ -18,7 +18,8 @@ from tqdm import tqdm
 from hetpose.apis.calibration.arrays import gaussian_arrays
 from hetpose.apis.calibration.calibrate import Predictions
 from hetpose.apis.calibration.recalibration import weights_fingerprint
-from hetpose.apis.loading import find_device
+from hetpose.apis.loading import find_device, without_init
+from hetpose.apis.shipped import resolve_model
 from hetpose.engine import launch
 from hetpose.engine.checkpoint import check_fit, read_checkpoint
 from hetpose.engine.hooks.keep_best import kept_weights
@@ -44,8 +45,7 @@ def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> t
     chosen = find_device(device)
     init_default_scope(config.get('default_scope', 'mmpose'))
     settings = copy.deepcopy(config.model)
-    if 'backbone' in settings:
-        settings.backbone.init_cfg = None  # the checkpoint holds these weights
+    without_init(settings)
     model = MODELS.build(settings)
     content = read_checkpoint(checkpoint)
     enter_phase(model, config, content)
@@ -129,13 +129,16 @@ def predict_split(
 
 def predict_splits(
     path: str | Path,
-    checkpoint: str | Path,
+    checkpoint: str | Path | None = None,
     splits: Sequence[str] = ('val',),
     device: str = 'cpu',
     limit: int | None = None,
     options: dict[str, Any] | Sequence[str] | None = None,
 ) -> dict[str, Predictions]:
     """Load a model once and predict the named splits of its config, by name."""
+    path, checkpoint = resolve_model(path, checkpoint)
+    if checkpoint is None:
+        raise UserError(f'give the checkpoint of {path}')
     config = load_config(path, options)
     model = load_model(config, checkpoint, device)
     return {split: predict_split(model, config, split, limit) for split in splits}

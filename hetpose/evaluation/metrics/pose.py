@@ -46,6 +46,7 @@ class HeteroscedasticPoseMetric(BaseMetric):
         use_udp: as in the codec.
         levels: coverage of the ellipses with these probabilities.
         pck_thresholds, pckh_threshold: see above.
+        joint_box: take the extent of the annotated joints for the box of ``pck_…``.
         head_joints: two joints whose distance is the head's length where samples have no
             ``head_size``.
         per_joint: report TAC of every joint as well.
@@ -62,6 +63,7 @@ class HeteroscedasticPoseMetric(BaseMetric):
         pck_thresholds: Sequence[float] = (0.05, 0.1),
         pckh_threshold: float = 0.5,
         head_joints: tuple[int, int] | None = None,
+        joint_box: bool = False,
         per_joint: bool = True,
         homoscedastic: bool = True,
         **kwargs: Any,
@@ -72,6 +74,7 @@ class HeteroscedasticPoseMetric(BaseMetric):
         self.pck_thresholds = tuple(pck_thresholds)
         self.pckh_threshold = pckh_threshold
         self.head_joints = head_joints
+        self.joint_box = joint_box
         self.per_joint = per_joint
         self.homoscedastic = homoscedastic
         self.joints: np.ndarray | None = None  # those that the model predicts, after a sample
@@ -103,6 +106,8 @@ class HeteroscedasticPoseMetric(BaseMetric):
         keypoints, present = keypoints[self.joints], present[self.joints]
         residual = keypoints - np.asarray(predicted['keypoints'], dtype=np.float64)[0, :, :2]
         x1, y1, x2, y2 = np.asarray(truth['bboxes'], dtype=np.float64).reshape(-1, 4)[0]
+        if self.joint_box and present.any():
+            (x1, y1), (x2, y2) = keypoints[present].min(0), keypoints[present].max(0)
         result = dict(
             residual=np.where(present[:, None], residual, 0).reshape(-1),
             covariance=to_float64(torch.as_tensor(predicted['covariances'])[0]).numpy(),

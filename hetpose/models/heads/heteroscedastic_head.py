@@ -21,6 +21,7 @@ from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.heads.bottleneck import Bottleneck
 from hetpose.models.heads.covariance_branch import CovarianceBranch
 from hetpose.models.heads.pose_prediction import (
+    fuse_heatmaps,
     fuse_mirrored,
     fuse_tails,
     to_instances,
@@ -255,7 +256,9 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         Covariances are formed in float64 and stay there: exactly symmetric and positive definite,
         or the error names the sample.
         With ``flip_test``, feats holds the features of the images and of the mirrored images: see
-            ``fuse_mirrored``.
+            ``fuse_mirrored``. With ``flip_mode='heatmap'`` the mean is that of the averaged
+            heatmaps: where the two disagree about which of two places a joint is at, it stays at
+            one of them.
         Fields: keypoints (1, K, 2), keypoint_scores (1, K), keypoint_covariances (1, K, 2, 2),
             covariances (1, 2K, 2K), and of a Student-t degrees_of_freedom (1,);
         ``covariances`` holds the joints of ``output_keypoint_indices`` if that is set.
@@ -273,7 +276,11 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
                 permutation,
                 self.decoder.mirror_offset,
             )
-            heatmaps = 0.5 * (heatmaps + other_heatmaps.flip(-1)[:, permutation])
+            heatmaps = fuse_heatmaps(
+                heatmaps, other_heatmaps, permutation, self.decoder.mirror_offset
+            )
+            if test_cfg.get('flip_mode') == 'heatmap':
+                mean = soft_argmax(heatmaps.float(), self.temperature).flatten(-2).to(mean)
         instances = to_instances(
             mean,
             covariance,

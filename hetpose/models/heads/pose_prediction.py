@@ -50,6 +50,24 @@ def fuse_mirrored(
     return 0.5 * (mean + points.flatten(-2)), 0.5 * (covariance + other)
 
 
+def fuse_heatmaps(
+    straight: Tensor, mirrored: Tensor, permutation: Sequence[int], mirror_offset: float
+) -> Tensor:
+    """Average the heatmaps (B, K, H, W) of an image and of its mirror image.
+
+    Turned round, cell i of the mirrored map lies at i + s, s = mirror_offset − (W − 1); where that
+    is not a whole cell, the map is interpolated.
+    """
+    turned = mirrored.flip(-1)[:, list(permutation)]
+    shift = mirror_offset - (straight.shape[-1] - 1)
+    if not 0 <= shift < 1:
+        raise ValueError(f'mirror_offset: expected W − 1 to W, got {mirror_offset}')
+    if shift > 0:
+        before = torch.cat([turned[..., :1], turned[..., :-1]], dim=-1)
+        turned = torch.lerp(turned, before, shift)
+    return 0.5 * (straight + turned)
+
+
 def fuse_tails(straight: Tensor | None, mirrored: Tensor | None) -> Tensor | None:
     """ν (B,) of the fused Student-t, 2 / (1/ν₁ + 1/ν₂): 1/ν tells how heavy its tails are."""
     if straight is None or mirrored is None:

@@ -113,3 +113,13 @@ def test_it_keeps_no_covariance_and_chunks_change_nothing(monkeypatch):
     values = [value for value in metric.results[0].values() if isinstance(value, np.ndarray)]
     assert max(value.size for value in values) == DIM
     assert len(kept) < 4000
+
+
+def test_pck_by_the_extent_of_the_joints():
+    samples = results(count=1)
+    truth, predicted = samples[0]['gt_instances'], samples[0]['pred_instances']
+    truth['keypoints'] = np.array([[[0.0, 0.0], [200.0, 40.0], [30.0, 999.0]]])
+    truth['keypoints_visible'] = np.float32([[1, 1, 0]])  # the extent is 200
+    predicted['keypoints'] = truth['keypoints'] + [[[9.0, 0.0], [11.0, 0.0], [0.0, 0.0]]]
+    assert evaluate(samples, joint_box=True)['pose/pck_05'] == pytest.approx(0.5)
+    assert evaluate(samples)['pose/pck_05'] == 0.0  # of the box, whose longer side is 100

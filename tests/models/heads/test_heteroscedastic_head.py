@@ -166,8 +166,9 @@ def mirror(instances) -> tuple[np.ndarray, np.ndarray]:
     return keypoints, instances.covariances[0][np.ix_(rows, rows)] * np.outer(sign, sign)
 
 
-def test_flip_test_of_a_mirrored_image_is_the_mirrored_prediction():
-    model = estimator(test_cfg=dict(flip_test=True)).eval()
+@pytest.mark.parametrize('mode', [None, 'heatmap'])
+def test_flip_test_of_a_mirrored_image_is_the_mirrored_prediction(mode):
+    model = estimator(test_cfg=dict(flip_test=True, flip_mode=mode)).eval()
     straight = model.predict(images(), samples())
     flipped = model.predict(images().flip(-1), samples())
     single = estimator().eval()

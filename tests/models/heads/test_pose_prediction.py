@@ -8,6 +8,7 @@ from helpers_pose import estimator, sample
 
 from hetpose.errors import PredictionError
 from hetpose.models.heads import fuse_mirrored, joint_blocks
+from hetpose.models.heads.pose_prediction import fuse_heatmaps
 
 PERMUTATION = [1, 0, 2]
 PARAMETERISATIONS = [
@@ -111,3 +112,23 @@ def test_an_empty_batch_has_no_predictions(name: str) -> None:
         predicted = model.head.forward((torch.zeros(0, 16, 4, 4),), torch.float64)
         assert predicted.covariance.matrix.shape == (0, 8, 8)
         assert model.head.predict((torch.zeros(0, 16, 4, 4),), []) == []
+
+
+@pytest.mark.parametrize('shift', [0.0, 0.25])
+def test_fused_heatmaps_peak_where_the_joint_is(shift):
+    """A joint at x lies at W − 1 + shift − x of the mirror image."""
+    width, place = 16, 9.0
+    cells = torch.arange(width)
+    straight = torch.exp(-((cells - place) ** 2) / 8).expand(1, 2, 4, width)
+    mirrored = torch.exp(-((cells - (width - 1 + shift - place)) ** 2) / 8).expand(1, 2, 4, width)
+    fused = fuse_heatmaps(straight, mirrored, [1, 0], width - 1 + shift)
+    torch.testing.assert_close(fused, straight, atol=0.02, rtol=0)
+
+
+def test_heatmaps_of_left_and_right_change_places():
+    straight, mirrored = torch.zeros(1, 2, 3, 4), torch.zeros(1, 2, 3, 4)
+    mirrored[0, 0, 1, 0] = 1.0
+    fused = fuse_heatmaps(straight, mirrored, [1, 0], 3.0)
+    assert fused[0, 1, 1, 3] == 0.5
+    with pytest.raises(ValueError, match='mirror_offset'):
+        fuse_heatmaps(straight, mirrored, [1, 0], 5.0)
