@@ -64,6 +64,19 @@ def write_json(path: str | Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2) + '\n')
 
 
+def write_image(path: str | Path, image: Any) -> None:
+    """Write a BGR picture (h, w, 3) atomically, in the format that the suffix names."""
+    import cv2
+
+    with atomic_path(path) as temporary:
+        try:
+            written = cv2.imwrite(str(temporary), image)
+        except cv2.error as error:  # an unknown suffix
+            raise UserError(f'cannot write {path}: {" ".join(str(error).split())}') from error
+        if not written:
+            raise UserError(f'cannot write {path}: OpenCV refused, is the disk full?')
+
+
 def _create_temporary(path: Path) -> Path:
     """An empty file in the folder of ``path``, with the permissions that a new file gets there.
 

@@ -26,8 +26,10 @@ def existing(path: str | Path, what: str) -> Path:
     """``path``, or a UserError that names it and says where data is looked for."""
     path = Path(path)
     if not path.exists():
+        # The families (uci, lspet, ...) lie below what the variable names.
         raise UserError(
-            f'{what} not found: {path} (give its path, or set {DATA_VARIABLE} to its parent)'
+            f'{what} not found: {path} (give its path, or set {DATA_VARIABLE} to the folder that '
+            f'holds the data sets; now it is {os.environ.get(DATA_VARIABLE, "data")!r})'
         )
     return path
 
@@ -52,3 +54,11 @@ def find_config(path: str | Path) -> Path:
         if not given.is_absolute() and candidate.is_file():
             return candidate
     raise UserError(f'config not found: {path}')
+
+
+def existing_file(path: str | Path, what: str) -> Path:
+    """As ``existing``, and no folder or pipe: reading a pipe would wait for ever."""
+    path = existing(path, what)
+    if not path.is_file():
+        raise UserError(f'{what} is not a file: {path}')
+    return path

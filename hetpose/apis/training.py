@@ -12,6 +12,7 @@ from mmengine.dist import is_main_process
 from hetpose import fileio
 from hetpose.engine import launch, running
 from hetpose.engine.launch import load_config
+from hetpose.engine.loaders import report_bad_samples
 from hetpose.engine.resume import AUTO, check_resume, use_resume
 from hetpose.errors import UserError
 
@@ -93,6 +94,7 @@ def _train(config: Config, resume: str | None) -> None:
         launch.check_start(runner, start, whole=False)
     launch.build_dataloaders(runner, 'train', 'val')
     running.train(runner)
+    report_bad_samples(runner.train_dataloader, runner.val_dataloader)
 
 
 def evaluate(
@@ -134,6 +136,7 @@ def evaluate(
     launch.check_start(runner, str(checkpoint), whole=True)
     launch.build_dataloaders(runner, 'test')
     metrics = runner.test()
+    report_bad_samples(runner.test_dataloader)
     if out is not None and is_main_process():
         fileio.write_json(out, metrics)
     return metrics

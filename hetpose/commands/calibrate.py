@@ -95,6 +95,7 @@ def run(args: argparse.Namespace) -> None:
                 args.device or 'cpu',
                 args.limit,
                 args.cfg_options,
+                args.out,
             )
             predictions = found[split]
             fit = found[args.fit_split] if len(chosen) == 2 else None

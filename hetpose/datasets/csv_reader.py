@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from hetpose.errors import UserError
-from hetpose.paths import existing
+from hetpose.paths import existing_file
 
 
 def read_csv(path: str | Path, minimum_rows: int = 1) -> tuple[list[str], np.ndarray]:
@@ -17,7 +17,7 @@ def read_csv(path: str | Path, minimum_rows: int = 1) -> tuple[list[str], np.nda
     Rows are counted as an editor shows them: the header is row 1. ``minimum_rows`` is what the
     caller needs, for instance the number of neighbours k of the pseudo-labels.
     """
-    path = existing(path, 'table')
+    path = existing_file(path, 'table')
     try:
         with path.open(newline='', encoding='utf-8-sig') as handle:
             lines = [(number, line) for number, line in enumerate(csv.reader(handle), 1) if line]

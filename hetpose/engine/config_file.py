@@ -52,7 +52,16 @@ _REGISTRIES: dict[Registry, frozenset[str]] = {
 _RUNNER_KEYS = frozenset(inspect.signature(Runner).parameters) - {'cfg'}
 # Read from the config by mmengine's Runner or by mmpose's tools, beside the arguments of the
 # Runner.
-_EXTRA_KEYS = frozenset({'model_wrapper_cfg', 'sync_bn', 'find_unused_parameters', 'runner_type'})
+_EXTRA_KEYS = frozenset(
+    {
+        'model_wrapper_cfg',
+        'sync_bn',
+        'find_unused_parameters',
+        'runner_type',
+        'bad_samples',
+        'bad_samples_limit',
+    }
+)
 
 
 def _parameters(*kinds: type) -> set[str]:

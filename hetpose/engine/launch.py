@@ -7,6 +7,7 @@ here, before the Runner is built, so that the first line they see names it.
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -21,6 +22,7 @@ from hetpose.engine.config_file import load_config as load_config
 from hetpose.engine.config_file import one_line
 from hetpose.engine.hooks.finite_guard import FiniteGuardHook
 from hetpose.engine.hooks.start import StartHook
+from hetpose.engine.loaders import guarded_loader, quarantine_for
 from hetpose.engine.phases import enter_phase
 from hetpose.engine.pose_setup import check_pose_config, check_pose_model
 from hetpose.engine.seeding import seed_training
@@ -122,7 +124,11 @@ def build_dataloaders(runner: Runner, *names: str) -> None:
             continue
         try:
             different = runner._randomness_cfg.get('diff_rank_seed', False)
-            built = runner.build_dataloader(loader, runner.seed, different)
+            built = guarded_loader(
+                loader,
+                quarantine_for(runner.cfg, name, runner.work_dir),
+                partial(runner.build_dataloader, seed=runner.seed, diff_rank_seed=different),
+            )
             setattr(runner, f'_{name}_dataloader', built)
         except (OSError, KeyError, TypeError, ValueError, AssertionError) as error:
             # mmpose's COCO classes assert that the annotation file exists.

@@ -96,6 +96,13 @@ class SeededDataset(Dataset):
             raise AttributeError(name)
         return getattr(self.dataset, name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A hook that exchanges the pipeline means that of the data set inside.
+        if name == 'pipeline':
+            setattr(self.dataset, name, value)
+        else:
+            super().__setattr__(name, value)
+
 
 @contextmanager
 def _random_numbers(seed: int) -> Iterator[None]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import mmcv
 import numpy as np
 from mmengine.dist import master_only
 from mmengine.structures import InstanceData, PixelData
@@ -13,6 +12,7 @@ from mmpose.registry import VISUALIZERS
 from mmpose.structures import PoseDataSample
 from mmpose.visualization import PoseLocalVisualizer
 
+from hetpose.fileio import write_image
 from hetpose.visualization.drawing import Stroke, draw_legend, draw_polyline, draw_pose, draw_text
 from hetpose.visualization.geometry import coverage_radius, joint_blocks
 from hetpose.visualization.palette import BOX, HALO, joint_sides
@@ -186,7 +186,7 @@ class HetPoseVisualizer(PoseLocalVisualizer):
         if show:
             self.show(drawn, win_name=name, wait_time=wait_time)
         if out_file is not None:
-            mmcv.imwrite(drawn[..., ::-1], out_file)
+            write_image(out_file, drawn[..., ::-1])
         else:
             self.add_image(name, drawn, step)
         return self.get_image()

@@ -112,3 +112,11 @@ def test_a_pose_run_is_the_same_with_and_without_workers(tmp_path: Path) -> None
     alone = train(pose_config(tmp_path / 'a'))
     assert not differing(alone, train(pose_config(tmp_path / 'b')))
     assert not differing(alone, train(pose_config(tmp_path / 'c', workers=2)))
+
+
+def test_a_hook_exchanges_the_pipeline_of_the_data_set_inside() -> None:
+    made = SeededDataset.__new__(SeededDataset)
+    made.dataset = type('Inner', (), {})()
+    made.pipeline = 'second'
+    assert made.dataset.pipeline == 'second'
+    assert 'pipeline' not in vars(made)

@@ -251,6 +251,8 @@ def read_arrays(path: str | Path, names: Sequence[str] = (), units: str = '') ->
     names (see ``hetpose.calibration``).
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        raise UserError(f'cannot read arrays from {path}: it is not a file')
     try:
         with np.load(path, allow_pickle=False) as content:
             arrays = {name: content[name] for name in content.files}

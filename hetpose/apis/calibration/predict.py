@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from mmengine.config import Config, ConfigDict
 from mmengine.registry import init_default_scope
-from mmengine.runner import Runner, load_checkpoint
+from mmengine.runner import load_checkpoint
 from mmpose.registry import MODELS
 from torch.utils.data import DataLoader
 from tqdm import tqdm
@@ -23,6 +23,7 @@ from hetpose.apis.shipped import resolve_model
 from hetpose.engine import launch
 from hetpose.engine.checkpoint import check_fit, read_checkpoint
 from hetpose.engine.hooks.keep_best import kept_weights
+from hetpose.engine.loaders import guarded_loader, quarantine_for, report_bad_samples
 from hetpose.engine.phases import enter_phase
 from hetpose.engine.suite import resolve
 from hetpose.errors import UserError
@@ -56,10 +57,11 @@ def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> t
     return model.to(chosen).eval()
 
 
-def evaluation_loader(config: Config, split: str) -> DataLoader:
+def evaluation_loader(config: Config, split: str, folder: str | Path | None = None) -> DataLoader:
     """The data loader of a split, in order and without augmentation.
 
     The training split is read as the validation split is: its loader's settings and its pipeline.
+    Bad samples are left out, and listed in ``folder``.
     """
     wanted = f'{split}_dataloader'
     if config.get(wanted) is None:
@@ -73,10 +75,9 @@ def evaluation_loader(config: Config, split: str) -> DataLoader:
             )
         loader = copy.deepcopy(model)
         loader.dataset = _with_pipeline(config[wanted].dataset, model.dataset)
-    try:
-        return Runner.build_dataloader(loader)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise UserError(f'{split} data: {" ".join(str(error).split())}') from error
+    if 'pipeline' in loader.dataset:
+        loader.dataset.test_mode = True  # no other sample takes the place of a bad one
+    return guarded_loader(loader, quarantine_for(config, split, folder))
 
 
 def _with_pipeline(dataset: ConfigDict, model: ConfigDict) -> ConfigDict:
@@ -92,11 +93,15 @@ def predict_split(
     split: str = 'val',
     limit: int | None = None,
     progress: bool = True,
+    folder: str | Path | None = None,
 ) -> Predictions:
-    """Predictions of a split, at most ``limit`` samples of it; poses in image pixels."""
+    """Predictions of a split, at most ``limit`` samples of it; poses in image pixels.
+
+    Bad samples are left out, counted, and listed in a file in ``folder``.
+    """
     if split not in SPLITS:
         raise UserError(f'unknown split {split!r}; known: {", ".join(SPLITS)}')
-    loader = evaluation_loader(config, split)
+    loader = evaluation_loader(config, split, folder)
     rows: list[Any] = []
     pose, count, joints = False, 0, None
     for batch in tqdm(loader, desc=f'predicting {split}', disable=not progress):
@@ -110,6 +115,7 @@ def predict_split(
             count += len(rows[-1].mean)
         if limit is not None and count >= limit:
             break
+    report_bad_samples(loader)
     if not rows:
         raise UserError(f'the {split} split of {config.filename} is empty')
     mean, covariance, target, mask, nu = (
@@ -134,11 +140,15 @@ def predict_splits(
     device: str = 'cpu',
     limit: int | None = None,
     options: dict[str, Any] | Sequence[str] | None = None,
+    folder: str | Path | None = None,
 ) -> dict[str, Predictions]:
-    """Load a model once and predict the named splits of its config, by name."""
+    """Load a model once and predict the named splits of its config, by name.
+
+    Bad samples are left out, counted, and listed in a file in ``folder``.
+    """
     path, checkpoint = resolve_model(path, checkpoint)
     if checkpoint is None:
         raise UserError(f'give the checkpoint of {path}')
     config = load_config(path, options)
     model = load_model(config, checkpoint, device)
-    return {split: predict_split(model, config, split, limit) for split in splits}
+    return {split: predict_split(model, config, split, limit, folder=folder) for split in splits}

@@ -8,12 +8,13 @@ from typing import Any
 import cv2
 import numpy as np
 from mmengine.config import Config
-from mmpose.registry import DATASETS
 from tqdm import tqdm
 
+from hetpose.datasets.guarded import build_guarded
 from hetpose.datasets.transforms.covariance import COVARIANCE_KEYS, CROP_PREFIX
+from hetpose.engine.loaders import quarantine_for
 from hetpose.errors import UserError
-from hetpose.fileio import atomic_path
+from hetpose.fileio import write_image
 from hetpose.visualization.drawing import draw_pose
 from hetpose.visualization.geometry import joint_blocks
 from hetpose.visualization.palette import joint_sides
@@ -33,7 +34,7 @@ def drawable_dataset(config: Config, split: str) -> Any:
         raise UserError(f'the {split} data of {config.filename} has no pipeline of its own')
     cut = min((kinds.index(kind) for kind in _ENDS if kind in kinds), default=len(kinds))
     dataset.pipeline = dataset.pipeline[:cut]
-    return DATASETS.build(dataset)
+    return build_guarded(dataset, quarantine_for(config, split))
 
 
 def factor_of(results: dict[str, Any], which: str | None, prefix: str) -> np.ndarray | None:
@@ -85,9 +86,11 @@ def browse(
     paths = []
     chosen = np.linspace(0, len(dataset) - 1, min(number, len(dataset))).astype(int)
     for index in tqdm(chosen.tolist(), desc='browse', disable=not progress):
-        picture = draw_sample(dataset[index], dataset.metainfo, which, coverage)
+        sample = dataset[index]
+        if sample is None:
+            continue  # its data set said why
+        picture = draw_sample(sample, dataset.metainfo, which, coverage)
         path = Path(out) / f'{split}_{index:06d}.png'
-        with atomic_path(path) as temporary:
-            cv2.imwrite(str(temporary), picture)
+        write_image(path, picture)
         paths.append(path)
     return paths

@@ -11,10 +11,10 @@ import torch
 from mmengine.config import Config
 from mmengine.dist import barrier, is_main_process
 from mmengine.logging import print_log
-from mmpose.registry import DATASETS
 
 from hetpose.apis.data.feature_views import crops_of_views
 from hetpose.apis.data.representation import Crops, Extractor, extract, reduce_dimension
+from hetpose.datasets.guarded import GuardedDataset, build_guarded
 from hetpose.datasets.pose.feature_views import FeatureViewDataset
 from hetpose.datasets.pose.pseudo_label_file import (
     PseudoLabelFile,
@@ -23,6 +23,8 @@ from hetpose.datasets.pose.pseudo_label_file import (
     pack_symmetric,
 )
 from hetpose.datasets.pose.wrappers import joint_names
+from hetpose.datasets.quarantine import Quarantine
+from hetpose.engine.loaders import quarantine_for
 from hetpose.errors import UserError
 from hetpose.ops.affine import transform_covariance
 from hetpose.ops.neighbours import pseudo_covariances
@@ -31,7 +33,9 @@ from hetpose.ops.spd import symmetric_sqrt
 _BLOCK = 2048  # samples whose roots are taken at once
 
 
-def training_data(config: Config) -> tuple[Any, list[dict], dict[str, Any]]:
+def training_data(
+    config: Config, quarantine: Quarantine | None = None
+) -> tuple[Any, list[dict], dict[str, Any]]:
     """The training data set without pseudo-labels, its pipeline and its recipe."""
     if 'train_dataloader' not in config:
         raise UserError(f'{config.filename} has no train_dataloader')
@@ -44,7 +48,8 @@ def training_data(config: Config) -> tuple[Any, list[dict], dict[str, Any]]:
         inner.pipeline = []
         if 'file' in inner:  # the maps of a backbone, with the file that is to be made
             inner.file = None
-    return DATASETS.build(inner), pipeline, recipe
+    quarantine = Quarantine(split='train') if quarantine is None else quarantine
+    return build_guarded(inner, quarantine, is_main_process()), pipeline, recipe
 
 
 def image_roots(covariances: torch.Tensor, warps: np.ndarray) -> np.ndarray:
@@ -108,13 +113,16 @@ def make_pseudo_labels(
     out = Path(out)
     if out.suffix != '.npz':
         raise UserError(f'--out must end in .npz, got {out}')
-    dataset, pipeline, wanted = training_data(config)
+    quarantine = quarantine_for(config, 'train')
+    quarantine.path = out.with_suffix('.quarantine.jsonl')
+    dataset, pipeline, wanted = training_data(config, quarantine)
     try:
         recipe = PseudoLabelRecipe(**{**wanted, **(options or {})})
     except (TypeError, ValueError) as error:
         raise UserError(f'pseudo-label recipe: {error}') from error
-    if isinstance(dataset, FeatureViewDataset):
-        crops: Crops | None = crops_of_views(dataset)
+    views = dataset.dataset if isinstance(dataset, GuardedDataset) else dataset
+    if isinstance(views, FeatureViewDataset):
+        crops: Crops | None = crops_of_views(views)
     else:
         crops = extract(
             dataset,
@@ -124,6 +132,7 @@ def make_pseudo_labels(
             batch_size,
             workers,
             progress,
+            quarantine,
         )
     labels = None
     if is_main_process():

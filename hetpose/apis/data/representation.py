@@ -19,7 +19,9 @@ from mmpose.structures import PoseDataSample
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
+from hetpose.datasets.guarded import CheckSample
 from hetpose.datasets.pose.pseudo_label_file import label_digest, sample_id
+from hetpose.datasets.quarantine import Quarantine, bad_sample, sample_problem
 from hetpose.engine.checkpoint import check_checkpoint
 from hetpose.errors import UserError
 
@@ -47,18 +49,27 @@ class CropDataset(Dataset):
 
     def __init__(self, dataset: Any, pipeline: Sequence[dict], pixels: int | None) -> None:
         self.dataset, self.pixels = dataset, pixels
-        self.pipeline = Compose(unaugmented(pipeline))
+        self.pipeline = Compose([CheckSample(), *unaugmented(pipeline)])
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        """One crop; ``picture`` is None where the image cannot be read."""
+        """One crop; ``picture`` is None where the sample is bad, and ``reason`` says why."""
         info = self.dataset.get_data_info(index)
-        row = dict(index=index, id=sample_id(info), digest=label_digest(info), picture=None)
-        results = self.pipeline(info)
+        row = dict(index=index, id=sample_id(info), digest=0, picture=None)
+        try:
+            problem = sample_problem(info)
+            results = None
+            if problem is None:
+                row['digest'] = label_digest(info)
+                results = self.pipeline(info)
+        except MemoryError:
+            raise
+        except Exception as error:  # decoders raise whatever they like
+            problem, results = bad_sample(error), None
         if results is None:
-            return row
+            return dict(row, reason=problem or 'its image cannot be read')
         image = results['img']
         if self.pixels is not None:
             side = (self.pixels, self.pixels)
@@ -120,8 +131,13 @@ def extract(
     batch_size: int = 32,
     workers: int = 0,
     progress: bool = True,
+    quarantine: Quarantine | None = None,
 ) -> Crops | None:
-    """Every sample of a data set as a row of Crops; the ranks share the work, rank 0 gets it."""
+    """Every sample of a data set as a row of Crops; the ranks share the work, rank 0 gets it.
+
+    Bad samples are left out; rank 0 counts and lists them in ``quarantine``.
+    """
+    quarantine = Quarantine() if quarantine is None else quarantine
     rank, world = get_dist_info()
     crops = CropDataset(dataset, pipeline, pixels if extractor.model is None else None)
     loader = DataLoader(
@@ -133,7 +149,9 @@ def extract(
     )
     rows, unreadable = [], []
     for batch in tqdm(loader, desc='representation', disable=not progress or rank > 0):
-        unreadable += [row['id'] for row in batch if row['picture'] is None]
+        unreadable += [(row['id'], row['reason']) for row in batch if row['picture'] is None]
+        if world == 1 and unreadable:
+            quarantine.add(*unreadable[-1], len(crops))  # too many end the work at once
         batch = [row for row in batch if row['picture'] is not None]
         if batch:
             features = extractor(np.stack([row.pop('picture') for row in batch]))
@@ -145,8 +163,11 @@ def extract(
         if rank > 0:
             return None
         rows = [row for share in shares for row in share[0]]
-        unreadable = [name for share in shares for name in share[1]]
-    return _stack(sorted(rows, key=lambda row: row['index']), unreadable)
+        unreadable = [pair for share in shares for pair in share[1]]
+    for name, reason in unreadable:
+        quarantine.add(name, reason, len(crops))
+    ordered = sorted(rows, key=lambda row: row['index'])
+    return _stack(ordered, [name for name, _ in unreadable])
 
 
 def _stack(rows: list[dict[str, Any]], unreadable: list[str]) -> Crops:

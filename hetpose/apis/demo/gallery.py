@@ -9,7 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from hetpose.fileio import atomic_path
+from hetpose.fileio import write_image
 from hetpose.visualization.drawing import Stroke, draw_polyline, draw_pose, draw_text
 from hetpose.visualization.geometry import ellipse_points, joint_blocks
 from hetpose.visualization.palette import joint_sides
@@ -42,8 +42,7 @@ def write_gallery(path: str | Path, dataset: Any, predicted: Sequence[Any]) -> N
         [np.hstack(panels[row * COLUMNS : (row + 1) * COLUMNS]) for row in range(ROWS)]
     )
     picture = np.vstack([caption(grid.shape[1]), grid])
-    with atomic_path(path) as temporary:
-        cv2.imwrite(str(temporary), cv2.cvtColor(picture, cv2.COLOR_RGB2BGR))
+    write_image(path, cv2.cvtColor(picture, cv2.COLOR_RGB2BGR))
 
 
 def draw_panel(dataset: Any, index: int, instances: Any) -> np.ndarray:

@@ -184,6 +184,8 @@ def _suffixes() -> list[str]:
 def read_image(path: str | Path) -> np.ndarray:
     """Decode a file, turned as its EXIF data say; a ValueError gives the reason why not."""
     try:
+        if Path(path).exists() and not Path(path).is_file():  # reading a pipe waits for ever
+            raise ValueError('is not a file')
         content = np.frombuffer(Path(path).read_bytes(), np.uint8)
     except OSError as error:
         raise ValueError(f'cannot be read ({error.strerror})') from error

@@ -11,12 +11,12 @@ from mmengine.logging import print_log
 from mmpose.datasets.datasets.base import BaseCocoStyleDataset
 from mmpose.registry import DATASETS
 from scipy.io import loadmat
-from scipy.io.matlab import MatReadError
 
 from hetpose.datasets.pose.lsp14 import dataset_info
+from hetpose.datasets.quarantine import FARTHEST
 from hetpose.errors import UserError
 from hetpose.paths import data_root as default_root
-from hetpose.paths import existing
+from hetpose.paths import existing, existing_file
 
 BOX_MARGIN = 0.1  # around the annotated joints, as a share of their longer extent
 _SPLITS = ('all', 'train', 'heldout')
@@ -24,11 +24,12 @@ _SPLITS = ('all', 'train', 'heldout')
 
 def read_joints(path: str | Path) -> np.ndarray:
     """The matrix ``joints`` of a joints.mat file, or a UserError."""
-    path = existing(path, 'joints.mat')
+    path = existing_file(path, 'joints.mat')
     try:
         return np.asarray(loadmat(path)['joints'], dtype=np.float64)
-    except (KeyError, ValueError, TypeError, NotImplementedError, OSError, MatReadError) as error:
-        raise UserError(f'not a joints.mat file: {path} ({error})') from error
+    except Exception as error:  # scipy's reader raises whatever a damaged file leads it to
+        reason = ' '.join(f'{type(error).__name__}: {error}'.split())
+        raise UserError(f'not a joints.mat file: {path} ({reason})') from error
 
 
 def box_around(points: np.ndarray, margin: float = BOX_MARGIN) -> np.ndarray | None:
@@ -117,13 +118,16 @@ class JointsMatDataset(BaseCocoStyleDataset):
         joints, annotated = self.annotations()
         folder = existing(self.data_prefix['img'], f'{self.NAME} images')
         present = {path.name for path in folder.iterdir()}
-        records, absent, empty = [], 0, 0
+        records, absent, empty, damaged = [], 0, 0, 0
         for row in np.flatnonzero(self.in_split(len(joints))):
             name = self.IMAGE.format(row + 1)
             if name not in present:
                 absent += 1
                 continue
             visible = annotated[row]
+            if (np.abs(joints[row, visible]) > FARTHEST).any():
+                damaged += 1
+                continue
             box = box_around(joints[row, visible], self.margin) if visible.any() else None
             if box is None:
                 empty += 1
@@ -131,7 +135,8 @@ class JointsMatDataset(BaseCocoStyleDataset):
             records.append(self._record(int(row) + 1, folder / name, joints[row], visible, box))
         print_log(
             f'{self.NAME}: {len(records)} samples ({self.split}); left out: {absent} whose image '
-            f'is absent, {empty} without annotated joints or with a box of no area',
+            f'is absent, {empty} without annotated joints or with a box of no area, {damaged} '
+            f'with a joint more than {FARTHEST:g} pixels away',
             logger='current',
         )
         if not records:

@@ -8,7 +8,7 @@ from mmengine.logging import print_log
 from mmpose.datasets.transforms import LoadImage
 from mmpose.registry import TRANSFORMS
 
-from hetpose.errors import UserError
+from hetpose.errors import BadSampleError
 
 _LOGGED = 10  # per process; the count goes on
 
@@ -39,7 +39,7 @@ class LoadPoseImage(LoadImage):
             return super().transform(results)
         except Exception as error:  # the backends raise whatever they like
             if self.on_error == 'raise':
-                raise UserError(f'cannot read image: {path}') from error
+                raise BadSampleError(f'cannot read image: {path}') from error
             self.skipped += 1
             if self.skipped <= _LOGGED:
                 message = f'skipped an image that cannot be read: {path} ({self.skipped} so far)'
