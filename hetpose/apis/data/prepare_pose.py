@@ -14,6 +14,7 @@ import numpy as np
 from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
+from hetpose.apis.data.archives import check_recorded, extract_archive, record_checksum
 from hetpose.download import download as fetch
 from hetpose.errors import UserError, unknown_name
 from hetpose.fileio import write_text
@@ -101,18 +102,17 @@ def download(name: str, root: Path) -> None:
         package = root / 'archive' / url.rsplit('/', 1)[1]
         if not package.is_file():
             fetch(url, package)
+        check_recorded(package)
         wanted = [part for part in LAYOUT[name] if part.url == url]
         unpack(package, root, wanted)
+        record_checksum(package)
 
 
 def unpack(package: Path, root: Path, parts: list[Part]) -> None:
     """Unpack an archive and move its parts to their places, wherever the archive has them."""
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root, prefix='.unpack-') as scratch:
-        try:
-            shutil.unpack_archive(package, scratch)
-        except (shutil.ReadError, OSError, EOFError) as error:
-            raise UserError(f'{package} cannot be unpacked: {error}; delete it') from error
+        extract_archive(package, scratch)
         for part in parts:
             target = root / part.path
             if part.found(root):

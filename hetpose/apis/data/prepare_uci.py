@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import shutil
 import subprocess
 import tempfile
@@ -13,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hetpose.apis.data import uci_cleaning
+from hetpose.apis.data.archives import extract_archive, record_checksum, recorded_checksum
 from hetpose.download import checksum, download
 from hetpose.errors import UserError, unknown_name
-from hetpose.fileio import atomic_path, write_json
+from hetpose.fileio import atomic_path
 
 ARCHIVE_URL = 'https://archive.ics.uci.edu/static/public'
-CHECKSUM_FILE = 'checksums.json'
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ def write_table(path: Path, names: list[str], rows: list[list[float]]) -> None:
 
 
 def _expected(source: Source, package: Path) -> str | None:
-    return source.sha256 or _recorded(package).get(package.name)
+    return source.sha256 or recorded_checksum(package)
 
 
 def _checksum_holds(source: Source, package: Path) -> bool:
@@ -173,15 +172,8 @@ def _checksum_holds(source: Source, package: Path) -> bool:
 
 def _record(source: Source, package: Path) -> None:
     """Keep the checksum of a file that proved good, where none is known."""
-    if _expected(source, package) is None:
-        known = _recorded(package) | {package.name: checksum(package)}
-        write_json(package.parent / CHECKSUM_FILE, known)
-
-
-def _recorded(package: Path) -> dict[str, str]:
-    """Checksums seen at the first download of the sets whose checksum is not known."""
-    file = package.parent / CHECKSUM_FILE
-    return json.loads(file.read_text(encoding='utf-8')) if file.exists() else {}
+    if source.sha256 is None:
+        record_checksum(package)
 
 
 class Members:
@@ -193,11 +185,10 @@ class Members:
         self._folder = Path(self._scratch.name)
 
     def __enter__(self) -> Members:
-        with zipfile.ZipFile(self.package) as bundle:
-            bundle.extractall(self._folder)
+        extract_archive(self.package, self._folder)
         for inner in sorted(self._folder.rglob('*.zip')):
-            with zipfile.ZipFile(inner) as bundle:
-                bundle.extractall(inner.with_suffix(''))
+            inner.with_suffix('').mkdir(exist_ok=True)
+            extract_archive(inner, inner.with_suffix(''))
         for inner in sorted(self._folder.rglob('*.rar')):
             _extract_rar(inner, self.package)
         return self
