@@ -34,8 +34,8 @@ def pose_config(folder: Path, workers: int = 0, epochs: int = 3, switch: int = 1
     ]
     config.param_scheduler = [
         dict(type='LinearLR', start_factor=0.1, begin=0, end=STEPS, by_epoch=False),
-        dict(type='LinearLR', start_factor=0.1, begin=STEPS * switch, end=STEPS * switch + 2,
-             by_epoch=False),
+        dict(type='LinearLR', start_factor=0.1, begin=switch, end=switch + 1, by_epoch=True,
+             convert_to_iter_based=True),
     ]  # fmt: skip
     config.train_cfg = dict(by_epoch=True, max_epochs=epochs, val_interval=1)
     config.train_dataloader.dataset.dataset.length = 4 * STEPS

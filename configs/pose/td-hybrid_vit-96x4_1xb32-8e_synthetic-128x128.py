@@ -12,7 +12,8 @@ randomness = dict(seed=0)  # the table in the README is this run's
 optim_wrapper = dict(optimizer=dict(lr=2e-3), clip_grad=dict(max_norm=100.0))
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.1, begin=0, end=100, by_epoch=False),
-    dict(type='LinearLR', start_factor=0.1, begin=300, end=400, by_epoch=False),  # the switch
+    # From the switch on, once more:
+    dict(type='LinearLR', start_factor=0.1, begin=3, end=4, convert_to_iter_based=True),
     dict(type='CosineAnnealingLR', T_max=8, by_epoch=True, convert_to_iter_based=True),
 ]
 default_hooks = dict(checkpoint=dict(save_param_scheduler=True))

@@ -26,6 +26,7 @@ from hetpose.engine.loaders import guarded_loader, quarantine_for
 from hetpose.engine.phases import enter_phase
 from hetpose.engine.pose_setup import check_pose_config, check_pose_model
 from hetpose.engine.seeding import seed_training
+from hetpose.engine.training_setup import check_evaluators
 from hetpose.errors import UserError
 
 
@@ -100,6 +101,7 @@ def build_runner(config: Config) -> Runner:
     """
     try:
         check_pose_config(config)
+        check_evaluators(config)
         runner = RUNNERS.build(config) if 'runner_type' in config else Runner.from_cfg(config)
         check_pose_model(runner.model)
     except UserError as error:

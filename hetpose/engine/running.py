@@ -13,6 +13,7 @@ from mmengine.runner import Runner
 from hetpose.engine.hooks.checkpoint import POINTER
 from hetpose.engine.hooks.finite_guard import NUMERICAL
 from hetpose.engine.lock import locked
+from hetpose.engine.training_setup import check_training
 from hetpose.errors import UserError
 
 
@@ -24,7 +25,13 @@ def own_folder(work_dir: str | Path) -> Iterator[None]:
 
 
 def train(runner: Runner) -> None:
-    """Train; a numerical failure becomes a UserError, a signal is answered by a sentence."""
+    """Train; a numerical failure becomes a UserError, a signal is answered by a sentence.
+
+    Settings that would silently train something else are refused first.
+    """
+    loop = runner.build_train_loop(runner._train_loop)
+    runner._train_loop = loop
+    check_training(runner, len(loop.dataloader))
     try:
         runner.train()
     except NUMERICAL as error:

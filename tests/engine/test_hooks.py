@@ -11,7 +11,7 @@ from mmengine.hooks import Hook
 
 from hetpose.engine import launch
 from hetpose.engine.hooks import KeepBestHook
-from hetpose.engine.hooks.keep_best import _scores
+from hetpose.engine.hooks.keep_policies import scores
 from hetpose.engine.hooks.refresh_anchor import residual_covariance
 
 
@@ -26,7 +26,7 @@ class Watch(Hook):
 
     def after_train_epoch(self, runner) -> None:
         model = runner.model.eval()
-        self.scores.append(_scores(model, runner.val_dataloader.dataset.arrays))
+        self.scores.append(scores(model, runner.val_dataloader.dataset.arrays))
         self.weights.append(next(model.mean_network.parameters()).detach().clone())
         model.train()
 
@@ -39,7 +39,7 @@ def run(config):
 
 
 def kept(runner) -> tuple[float, float]:
-    return _scores(runner.model.eval(), runner.val_dataloader.dataset.arrays)
+    return scores(runner.model.eval(), runner.val_dataloader.dataset.arrays)
 
 
 @pytest.mark.parametrize('method', ['nll', 'w2_bound', 'beta_nll'])

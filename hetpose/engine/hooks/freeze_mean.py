@@ -6,7 +6,7 @@ from mmengine.hooks import Hook
 from mmpose.registry import HOOKS
 
 from hetpose.engine.hooks.keep_best import KeepBestHook
-from hetpose.engine.hooks.objective_switch import find_switchable
+from hetpose.engine.hooks.objective_switch import find_switchable, require_part
 from hetpose.engine.hooks.refresh_anchor import residual_covariance
 
 
@@ -25,6 +25,9 @@ class FreezeMeanHook(Hook):
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
+
+    def before_train(self, runner) -> None:
+        require_part(self, runner.model, 'freeze_mean')
 
     def before_train_epoch(self, runner) -> None:
         """Freeze, also in a run that was resumed past the epoch."""

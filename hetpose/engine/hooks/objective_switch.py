@@ -9,6 +9,7 @@ from mmengine.hooks import Hook
 from mmpose.registry import HOOKS
 from torch import nn
 
+from hetpose.errors import UserError
 from hetpose.models.phase import Switchable
 
 
@@ -23,6 +24,23 @@ def find_switchable(model: nn.Module) -> Any:
 def is_switchable(model: nn.Module) -> bool:
     """Whether a part of a model trains in phases."""
     return any(isinstance(part, Switchable) for part in model.modules())
+
+
+def require_part(hook: Hook, model: nn.Module, *names: str) -> None:
+    """Raise where a model has no part that trains in phases, or that part lacks an attribute."""
+    kind = type(hook).__name__
+    if not is_switchable(model):
+        raise UserError(
+            f'custom_hooks: {kind} needs a model of hetpose, and no part of '
+            f'{type(model).__name__} trains in phases'
+        )
+    part = find_switchable(model)
+    missing = [name for name in names if not hasattr(part, name)]
+    if missing:
+        raise UserError(
+            f'custom_hooks: {kind} needs a HeteroscedasticRegressor; {type(part).__name__} has no '
+            f'{missing[0]}'
+        )
 
 
 @HOOKS.register_module()
@@ -54,6 +72,9 @@ class ObjectiveSwitchHook(Hook):
         self.switches = sorted(
             (dict(switch) for switch in switches), key=lambda switch: switch['epoch']
         )
+
+    def before_train(self, runner) -> None:
+        require_part(self, runner.model)
 
     def before_train_epoch(self, runner) -> None:
         """Make the switches that are due and not yet made."""

@@ -11,7 +11,11 @@ from mmengine.hooks import Hook
 from mmpose.registry import HOOKS, MODELS
 from torch import Tensor, nn
 
-from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook, find_switchable
+from hetpose.engine.hooks.objective_switch import (
+    ObjectiveSwitchHook,
+    find_switchable,
+    require_part,
+)
 from hetpose.models.covariance import (
     ConstantCovariance,
     CovarianceParameterisation,
@@ -69,6 +73,9 @@ class RefreshAnchorHook(Hook):
         self.interval = interval
         self._handle: Any = None
         self._signature = inspect.signature(Objective.forward)
+
+    def before_train(self, runner) -> None:
+        require_part(self, runner.model)
 
     def before_train_epoch(self, runner) -> None:
         part = find_switchable(runner.model)

@@ -12,7 +12,7 @@ from mmengine.hooks import Hook
 from mmpose.registry import HOOKS
 from torch import Tensor
 
-from hetpose.engine.hooks.objective_switch import find_switchable
+from hetpose.engine.hooks.objective_switch import find_switchable, require_part
 from hetpose.fileio import atomic_path
 
 FILE_NAME = 'trajectory.npz'
@@ -42,6 +42,7 @@ class TrajectoryHook(Hook):
         self._records: list[Record] = []
 
     def before_train(self, runner) -> None:
+        require_part(self, runner.model, 'mean_network')
         if runner.iter == 0:
             self._records = []
         if not self._records:

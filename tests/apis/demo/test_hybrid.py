@@ -19,6 +19,7 @@ def small_config(root, epochs: int = 2):
     config.model.backbone.arch.num_layers = 1
     config.train_cfg.max_epochs = epochs
     config.custom_hooks[0].switches[0].epoch = 1
+    config.param_scheduler[1].update(begin=1, end=2)
     config.train_dataloader.dataset.dataset.length = 48
     for loader in (config.train_dataloader, config.val_dataloader, config.test_dataloader):
         loader.update(batch_size=16, num_workers=0, persistent_workers=False)
