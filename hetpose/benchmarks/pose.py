@@ -129,7 +129,7 @@ def through_the_backbone(model: Any, images: Tensor) -> Any:
             shift = torch.zeros_like(z[0])
             return TaylorTerms(torch.stack([jacobian(shift, image) for image in images]))
 
-    model.head._taylor_terms = terms
+    model.head.taylor_provider = terms
     return model
 
 

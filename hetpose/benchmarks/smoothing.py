@@ -16,8 +16,9 @@ from hetpose.apis.inference.smoothing import MotionSettings, Person, Track
 from hetpose.benchmarks.harness import Row
 from hetpose.datasets.pose.figure import LIMBS, K
 from hetpose.datasets.pose.sequence import SyntheticPoseSequence
+from hetpose.ops.blocks import joint_blocks
 from hetpose.ops.kalman import limb_correlation
-from hetpose.visualization.geometry import coverage_radius, joint_blocks
+from hetpose.visualization.geometry import coverage_radius
 
 HIDDEN = 0.3  # occlusion from which a joint counts as occluded
 ACCELERATIONS, PERSISTENCES = (0.5, 1.0, 2.0), (0.0, 0.1, 0.2)

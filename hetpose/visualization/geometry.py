@@ -60,14 +60,6 @@ def ellipse_points(
     return np.asarray(center, dtype=np.float64)[..., None, :] + points
 
 
-def joint_blocks(covariance: np.ndarray) -> np.ndarray:
-    """The 2×2 marginal covariance of every joint. Shapes: (..., 2K, 2K) → (..., K, 2, 2)."""
-    covariance = np.asarray(covariance)
-    joints = covariance.shape[-1] // 2
-    grid = covariance.reshape(*covariance.shape[:-2], joints, 2, joints, 2)
-    return np.moveaxis(np.diagonal(grid, axis1=-4, axis2=-2), -1, -3)
-
-
 def joint_correlation(covariance: np.ndarray) -> np.ndarray:
     """Correlation of the joints' displacements, E[δᵢ·δⱼ] / √(E|δᵢ|² E|δⱼ|²), in [−1, 1].
 

@@ -13,8 +13,9 @@ from mmpose.structures import PoseDataSample
 from mmpose.visualization import PoseLocalVisualizer
 
 from hetpose.fileio import write_image
+from hetpose.ops.blocks import joint_blocks
 from hetpose.visualization.drawing import Stroke, draw_legend, draw_polyline, draw_pose, draw_text
-from hetpose.visualization.geometry import coverage_radius, joint_blocks
+from hetpose.visualization.geometry import coverage_radius
 from hetpose.visualization.palette import BOX, HALO, joint_sides
 from hetpose.visualization.panels import PANELS, beside, correlation_panel, heatmap_panel
 

@@ -27,7 +27,7 @@ def test_both_formulations_give_the_same_jacobian():
     model.eval()
     (features,) = model.extract_feat(images)
     z = model.head.bottleneck.down(features)
-    ours = model.head._taylor_terms(features, z).jacobian
-    general = pose.through_the_backbone(model, images).head._taylor_terms(features, z).jacobian
+    ours = model.head.taylor_terms(features, z).jacobian
+    general = pose.through_the_backbone(model, images).head.taylor_terms(features, z).jacobian
     assert general.abs().max() > 0
     torch.testing.assert_close(ours, general, rtol=1e-3, atol=1e-3 * general.abs().max().item())

@@ -34,7 +34,7 @@ GOOD = {
         PIXELS,
         dict(type='PhotometricDistortion'),
         CROP,
-        dict(type='CovarianceShiftScaleRotate'),
+        dict(type='CovarianceRandomAffine'),
         *TARGET,
     ],
     'wrapped': [*LOAD, dict(type='RandomApply', transforms=[OURS], prob=0.5), CROP],
@@ -44,13 +44,13 @@ GOOD = {
 BAD = {
     'RandomFlip would leave': [*LOAD, FLIP, CROP],
     'use CovarianceTopdownAffine': [*LOAD, dict(type='TopdownAffine', input_size=(64, 64))],
-    'use CovarianceShiftScaleRotate': [*LOAD, MOVING, CROP],
+    'use CovarianceRandomAffine': [*LOAD, MOVING, CROP],
     'KeypointConverter would': [
         dict(type='KeypointConverter', num_keypoints=14, mapping=[(0, 0)]),
         CROP,
     ],
     'before the top-down crop': [*LOAD, CROP, OURS],
-    'belongs after CovarianceTopdownAffine': [*LOAD, dict(type='CovarianceShiftScaleRotate')],
+    'belongs after CovarianceTopdownAffine': [*LOAD, dict(type='CovarianceRandomAffine')],
     'RandomFlip would leave ': [*LOAD, dict(type='RandomApply', transforms=[FLIP]), CROP],
     'RandomFlip would leave  ': [*LOAD, dict(type='RandomChoice', transforms=[[OURS], [FLIP]])],
     'BottomupRandomAffine': [dict(type='BottomupRandomAffine', input_size=(64, 64))],
@@ -115,6 +115,6 @@ def test_unreadable_images(tmp_path, caplog) -> None:
 
 
 def test_every_transform_is_registered() -> None:
-    for name in ('CovarianceRandomFlip', 'CovarianceTopdownAffine', 'CovarianceShiftScaleRotate'):
+    for name in ('CovarianceRandomFlip', 'CovarianceTopdownAffine', 'CovarianceRandomAffine'):
         assert TRANSFORMS.get(name) is not None
     assert make_sample()['pseudo_factor'].shape == (1, 28, 28)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hetpose.ops.blocks import joint_blocks
 from hetpose.visualization.geometry import (
     coverage_radius,
     ellipse_axes,
     ellipse_points,
-    joint_blocks,
     joint_correlation,
 )
 

@@ -12,7 +12,7 @@ crop = [  # a box has a margin of 10% around the joints: the crop is 1.25 times 
 ]
 train_pipeline = [
     *crop,
-    dict(type='CovarianceShiftScaleRotate', shift=0.1, scale=0.25, rotate=40),
+    dict(type='CovarianceRandomAffine', shift=0.1, scale=0.25, rotate=40),
 ]
 from_maps = [dict(type='GenerateTarget', encoder=codec), dict(type='PackPoseInputs')]
 split = dict(type=dataset_type, heldout=0.1, split_seed=0)

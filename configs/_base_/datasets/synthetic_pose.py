@@ -8,7 +8,7 @@ train_pipeline = [
     dict(type='LoadImage'),
     dict(type='GetBBoxCenterScale'),
     dict(type='CovarianceTopdownAffine', input_size=codec['input_size'], use_udp=True),
-    dict(type='CovarianceShiftScaleRotate', shift=0.05, scale=0.1, rotate=15),
+    dict(type='CovarianceRandomAffine', shift=0.05, scale=0.1, rotate=15),
     dict(type='GenerateTarget', encoder=codec),
     dict(type='PackPoseInputs'),
 ]

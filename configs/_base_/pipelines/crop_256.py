@@ -5,7 +5,7 @@ train_pipeline = [
     dict(type='LoadPoseImage', on_error='skip'),
     dict(type='GetBBoxCenterScale'),
     dict(type='CovarianceTopdownAffine', input_size=codec['input_size'], use_udp=True),
-    dict(type='CovarianceShiftScaleRotate', shift=0.2, scale=0.25, rotate=45),
+    dict(type='CovarianceRandomAffine', shift=0.2, scale=0.25, rotate=45),
     dict(type='GenerateTarget', encoder=codec),
     dict(type='PackPoseInputs'),
 ]

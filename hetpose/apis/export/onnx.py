@@ -57,8 +57,8 @@ class ExportedPose(nn.Module):
             self.jacobian = SoftArgmaxJacobian(
                 self.head.heatmap_decoder, self.head.bottleneck.lift, self.head.bottleneck.dim
             )
-            # The head asks for its Taylor terms here; the exporter cannot trace how it makes them.
-            self.head.__dict__['_taylor_terms'] = self._taylor_terms
+            # The exporter cannot trace how the head makes its Taylor terms.
+            self.head.taylor_provider = self._taylor_terms
         preprocessor = network.data_preprocessor
         self.swap_channels = bool(preprocessor._channel_conversion)
         mean, std = torch.zeros(3, 1, 1), torch.ones(3, 1, 1)

@@ -20,7 +20,7 @@ from hetpose.apis.inference.conditioning import Given, condition_pose, scores_fr
 from hetpose.apis.inference.inputs import BadInput, Picture
 from hetpose.apis.loading import PoseModel
 from hetpose.errors import PredictionError, UserError
-from hetpose.visualization.geometry import joint_blocks
+from hetpose.ops.blocks import joint_blocks
 
 Report = Callable[[BadInput], None]
 

@@ -19,6 +19,7 @@ from mmpose.registry import MODELS
 from hetpose.apis.suites.plan import Settings, Unit
 from hetpose.apis.suites.store import DIVERGED, Result
 from hetpose.datasets.regression.sinusoid import AMPLITUDES, HALF_WIDTH
+from hetpose.engine.hooks.cost import COST_KEY
 from hetpose.engine.hooks.curve import CurveHook
 from hetpose.engine.hooks.trajectory import FILE_NAME
 from hetpose.engine.launch import build_runner, load_config
@@ -101,7 +102,8 @@ def run_unit(
     except NUMERICAL as error:
         _record_divergence(result, runner, str(getattr(error, 'reason', error)))
         return result
-    result.cost = {new: measured.pop(old) for old, new in COSTS.items() if old in measured}
+    cost = runner.message_hub.get_info(COST_KEY, {})
+    result.cost = {new: cost[old] for old, new in COSTS.items() if old in cost}
     result.metrics = measured  # type: ignore[assignment]
     broken = [name for name, value in measured.items() if not math.isfinite(value)]
     if broken:

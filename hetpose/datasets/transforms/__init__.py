@@ -1,6 +1,6 @@
 """Transforms that move keypoints, image and covariance together."""
 
-from hetpose.datasets.transforms.albumentations_affine import CovarianceShiftScaleRotate
+from hetpose.datasets.transforms.albumentations_affine import CovarianceRandomAffine
 from hetpose.datasets.transforms.covariance import COVARIANCE_KEYS, attach_factor
 from hetpose.datasets.transforms.flip import CovarianceRandomFlip
 from hetpose.datasets.transforms.guard import check_pipeline
@@ -10,7 +10,7 @@ from hetpose.datasets.transforms.topdown_affine import CovarianceTopdownAffine
 __all__ = [
     'COVARIANCE_KEYS',
     'CovarianceRandomFlip',
-    'CovarianceShiftScaleRotate',
+    'CovarianceRandomAffine',
     'CovarianceTopdownAffine',
     'LoadPoseImage',
     'attach_factor',

@@ -15,9 +15,9 @@ from mmcv.transforms import BaseTransform
 from mmpose.registry import TRANSFORMS
 
 from hetpose.datasets.transforms.covariance import (
-    ANCHOR_KEY,
     CROP_PREFIX,
-    check_anchor,
+    OWNER_KEY,
+    check_not_moved,
     move_factors,
 )
 
@@ -38,8 +38,9 @@ def invert_affine(matrix: np.ndarray) -> np.ndarray:
     return cv2.invertAffineTransform(np.asarray(matrix, dtype=np.float64))
 
 
-@TRANSFORMS.register_module()
-class CovarianceShiftScaleRotate(BaseTransform):
+# The second name is the former one, which left out the flip: older configs load by it.
+@TRANSFORMS.register_module(name=['CovarianceRandomAffine', 'CovarianceShiftScaleRotate'])
+class CovarianceRandomAffine(BaseTransform):
     """Shift, scale, rotate and mirror the network input with its keypoints and Σ, after the crop.
 
     Required Keys:
@@ -98,8 +99,8 @@ class CovarianceShiftScaleRotate(BaseTransform):
     def transform(self, results: dict[str, Any]) -> dict[str, Any]:
         """Move the image, then keypoints and factors by the matrix that albumentations used."""
         if 'warp_matrix' not in results:
-            raise ValueError('CovarianceShiftScaleRotate belongs after CovarianceTopdownAffine')
-        check_anchor(results, results.get('keypoints'), type(self).__name__)
+            raise ValueError('CovarianceRandomAffine belongs after CovarianceTopdownAffine')
+        check_not_moved(results, results.get('keypoints'), type(self).__name__)
         self._seed()
         height, width = results['img'].shape[:2]
         probes = np.array([[0, 0], [width, 0], [0, height]], dtype=np.float32)
@@ -126,8 +127,8 @@ class CovarianceShiftScaleRotate(BaseTransform):
             move_factors(results, transform, permutation, prefix, prefix)
         if permutation is not None:
             results['keypoints_visible'] = results['keypoints_visible'][:, permutation]
-        if ANCHOR_KEY in results:
-            results[ANCHOR_KEY] = results['keypoints'].copy()
+        if OWNER_KEY in results:
+            results[OWNER_KEY] = results['keypoints'].copy()
 
     def __repr__(self) -> str:
         """Name and settings."""

@@ -17,7 +17,7 @@ COVARIANCE_KEYS = ('pseudo_factor', 'true_factor')
 CROP_PREFIX = 'transformed_'
 # The keypoints that the factors belong to. A transform that moves keypoints and not Σ leaves
 # them behind.
-ANCHOR_KEY = 'covariance_keypoints'
+OWNER_KEY = 'covariance_keypoints'
 
 
 def attach_factor(results: dict[str, Any], key: str, factor: np.ndarray) -> None:
@@ -25,7 +25,7 @@ def attach_factor(results: dict[str, Any], key: str, factor: np.ndarray) -> None
     if key not in COVARIANCE_KEYS:
         raise ValueError(f'key must be one of {COVARIANCE_KEYS}, got {key!r}')
     results[key] = np.asarray(factor, dtype=np.float32)[None]
-    results[ANCHOR_KEY] = results['keypoints'].copy()
+    results[OWNER_KEY] = results['keypoints'].copy()
 
 
 def carries_covariance(results: dict[str, Any]) -> bool:
@@ -33,12 +33,12 @@ def carries_covariance(results: dict[str, Any]) -> bool:
     return any(results.get(key) is not None for key in COVARIANCE_KEYS)
 
 
-def check_anchor(results: dict[str, Any], keypoints: np.ndarray | None, by: str) -> None:
+def check_not_moved(results: dict[str, Any], keypoints: np.ndarray | None, by: str) -> None:
     """Raise if the keypoints (1, K, 2) are no longer those that the factors belong to."""
     if keypoints is None or not carries_covariance(results):
         return
-    anchor = results.get(ANCHOR_KEY)
-    if anchor is not None and not np.array_equal(anchor, keypoints, equal_nan=True):
+    owners = results.get(OWNER_KEY)
+    if owners is not None and not np.array_equal(owners, keypoints, equal_nan=True):
         raise UserError(
             f'keypoints were moved before {by} by a transform that left their covariance behind; '
             'use the Covariance... version of every spatial transform'
@@ -70,4 +70,4 @@ def move_factors(
         if factor is not None:
             results[target + key] = move_factor(factor, matrix, permutation)
     if target == '' and results.get('keypoints') is not None and carries_covariance(results):
-        results[ANCHOR_KEY] = results['keypoints'].copy()
+        results[OWNER_KEY] = results['keypoints'].copy()

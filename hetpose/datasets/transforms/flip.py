@@ -8,7 +8,7 @@ import numpy as np
 from mmpose.datasets.transforms import RandomFlip
 from mmpose.registry import TRANSFORMS
 
-from hetpose.datasets.transforms.covariance import check_anchor, move_factors
+from hetpose.datasets.transforms.covariance import check_not_moved, move_factors
 
 
 def flip_matrix(direction: str, width: int, height: int) -> np.ndarray:
@@ -39,7 +39,7 @@ class CovarianceRandomFlip(RandomFlip):
 
     def transform(self, results: dict[str, Any]) -> dict[str, Any]:
         """Flip image, box, keypoints and factors."""
-        check_anchor(results, results.get('keypoints'), type(self).__name__)
+        check_not_moved(results, results.get('keypoints'), type(self).__name__)
         results = super().transform(results)
         if results['flip']:
             height, width = results['img_shape']

@@ -26,7 +26,7 @@ _INSTEAD = {
     'RandomFlip': 'CovarianceRandomFlip',
     'HandRandomFlip': 'CovarianceRandomFlip',
     'TopdownAffine': 'CovarianceTopdownAffine',
-    'Albumentation': 'CovarianceShiftScaleRotate',
+    'Albumentation': 'CovarianceRandomAffine',
 }
 _STAGES = ('image', 'crop', 'input')
 

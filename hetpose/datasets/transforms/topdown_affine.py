@@ -9,7 +9,7 @@ from mmpose.datasets.transforms import TopdownAffine
 from mmpose.registry import TRANSFORMS
 from mmpose.structures.bbox import get_udp_warp_matrix, get_warp_matrix
 
-from hetpose.datasets.transforms.covariance import CROP_PREFIX, check_anchor, move_factors
+from hetpose.datasets.transforms.covariance import CROP_PREFIX, check_not_moved, move_factors
 
 
 @TRANSFORMS.register_module()
@@ -32,7 +32,7 @@ class CovarianceTopdownAffine(TopdownAffine):
 
     def transform(self, results: dict[str, Any]) -> dict[str, Any]:
         """Crop the image, move the keypoints, move the factors."""
-        check_anchor(results, results.get('keypoints'), type(self).__name__)
+        check_not_moved(results, results.get('keypoints'), type(self).__name__)
         results = super().transform(results)
         # mmpose discards the matrix; its own function of the values just stored gives it again.
         build = get_udp_warp_matrix if self.use_udp else get_warp_matrix

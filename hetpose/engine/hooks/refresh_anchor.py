@@ -22,6 +22,8 @@ from hetpose.models.covariance import (
     ResidualAnchor,
 )
 from hetpose.models.objectives import Objective
+from hetpose.ops import moments
+from hetpose.ops.moments import pair_sums
 
 CHUNK = 4096  # samples per forward pass
 RESIDUALS_KEY = 'residual_covariance'
@@ -36,10 +38,7 @@ class SecondMoment:
 
     def add(self, residual: Tensor, mask: Tensor | None = None) -> None:
         """Add residuals (B, d), with a mask (B, d) that is True where the target is present."""
-        residual = residual.detach().double()
-        present = torch.ones_like(residual) if mask is None else mask.to(residual)
-        residual = torch.where(present > 0, residual, torch.zeros_like(residual))
-        total, count = residual.mT @ residual, present.mT @ present
+        total, count = pair_sums(residual.detach().double(), mask)
         self.total = total if self.total is None else self.total + total
         self.count = count if self.count is None else self.count + count
 
@@ -49,7 +48,7 @@ class SecondMoment:
             return None
         all_reduce(self.total)
         all_reduce(self.count)
-        return (self.total / self.count.clamp(min=1)).float()
+        return moments.residual_covariance(self.total, self.count).float()
 
 
 @HOOKS.register_module()

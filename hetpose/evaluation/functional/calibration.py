@@ -14,6 +14,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
+from hetpose.ops.blocks import joint_blocks
 from hetpose.ops.gaussian import mahalanobis_squared
 from hetpose.ops.spd import log_determinant, mask_matrix
 from hetpose.ops.student import marginal_cdf, radial_cdf, radial_quantile, variance_ratio
@@ -53,16 +54,11 @@ def split_blocks(
     Shapes: residual (..., d), covariance (..., d, d), mask (..., d) → (..., K, b), (..., K, b, b),
     (..., K, b), d = K·b.
     """
-    dim = residual.shape[-1]
-    if block < 1 or dim % block:
-        raise ValueError(f'block {block} does not divide the {dim} dimensions')
-    count = dim // block
-    tiles = covariance.unflatten(-1, (count, block)).unflatten(-3, (count, block))
-    diagonal = tiles.diagonal(dim1=-4, dim2=-2).movedim(-1, -3)
+    blocks = joint_blocks(covariance, block)
     return (
-        residual.unflatten(-1, (count, block)),
-        diagonal,
-        present(residual, mask).unflatten(-1, (count, block)),
+        residual.unflatten(-1, (-1, block)),
+        blocks,
+        present(residual, mask).unflatten(-1, (-1, block)),
     )
 
 

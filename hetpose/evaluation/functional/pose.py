@@ -16,14 +16,11 @@ from torch import Tensor
 from hetpose.evaluation.functional.calibration import split_blocks, squared_radius
 from hetpose.ops.affine import scale_covariance
 from hetpose.ops.gaussian import conditional_residual, mahalanobis_squared
-from hetpose.ops.spd import safe_cholesky, symmetric_part
+from hetpose.ops.moments import pair_sums, residual_covariance
+from hetpose.ops.spd import safe_cholesky
 from hetpose.ops.student import predictive_nll
 from hetpose.ops.student_divergence import kl_from_gaussian
 from hetpose.ops.wasserstein import w2_squared
-
-EIGENVALUE_FLOOR = (
-    1e-6  # relative to the mean variance; for moments of incomplete data, which may be indefinite
-)
 
 
 @dataclass(frozen=True)
@@ -136,25 +133,6 @@ def divergence_to_truth(errors: PoseErrors) -> tuple[float, float]:
     return kl.mean().item(), w2.mean().item()
 
 
-def residual_covariance(residual: Tensor, mask: Tensor) -> Tensor:
-    """E[r_i r_j] over the samples that have both, positive definite: (N, d) twice → (d, d).
-
-    Off the diagonal it is shrunk by n / (n + d), n the number of samples that have both, and the
-    variances towards their mean v as if by one more sample: of few samples the plain moments are
-    close to singular, and no baseline for anything.
-    """
-    weight = mask.to(residual.dtype)
-    masked = torch.where(mask, residual, torch.zeros_like(residual))
-    count = weight.mT @ weight
-    shrunk = (masked.mT @ masked) / (count + residual.shape[-1])
-    mean_square = masked.square().sum() / weight.sum().clamp_min(1)
-    variances = (masked.square().sum(0) + mean_square) / (count.diagonal() + 1)
-    moment = shrunk.diagonal_scatter(variances)
-    values, vectors = torch.linalg.eigh(moment)
-    floor = EIGENVALUE_FLOOR * values.clamp_min(0).mean().clamp_min(torch.finfo(values.dtype).tiny)
-    return symmetric_part((vectors * values.clamp_min(floor)) @ vectors.mT)
-
-
 def cross_fit(residual: Tensor, mask: Tensor, folds: int = 2) -> tuple[Tensor, Tensor]:
     """The covariance of the residuals outside each fold, and the fold of each sample.
 
@@ -165,7 +143,8 @@ def cross_fit(residual: Tensor, mask: Tensor, folds: int = 2) -> tuple[Tensor, T
     if count < folds:
         raise ValueError(f'{count} samples cannot be split into {folds} folds')
     fold = torch.arange(count, device=residual.device) % folds
-    fitted = [residual_covariance(residual[fold != i], mask[fold != i]) for i in range(folds)]
+    others = [pair_sums(residual[fold != i], mask[fold != i]) for i in range(folds)]
+    fitted = [residual_covariance(*sums, shrink=True) for sums in others]
     return torch.stack(fitted), fold
 
 

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from mmengine.evaluator import BaseMetric
-from mmengine.logging import MessageHub
 from mmpose.registry import METRICS
 from torch import Tensor
 
 from hetpose.evaluation.functional.regression import regression_scores
 
-COST_KEY = 'cost'  # where CostHook leaves time per step and peak memory
-
 
 @METRICS.register_module()
 class RegressionMetric(BaseMetric):
-    """Means over the samples of mse, nll, tac and, where the truth is known, kl and w2.
-
-    Beside them the cost of training, if it was measured in this process.
-    """
+    """Means over the samples of mse, nll, tac and, where the truth is known, kl and w2."""
 
     default_prefix = ''  # the names stand alone
 
@@ -45,6 +38,4 @@ class RegressionMetric(BaseMetric):
 
     def compute_metrics(self, results: list[np.ndarray]) -> dict[str, float]:
         means = np.stack(results).mean(0)
-        metrics: dict[str, Any] = dict(zip(self.names, means.tolist(), strict=True))
-        metrics.update(MessageHub.get_current_instance().get_info(COST_KEY, {}))
-        return metrics
+        return dict(zip(self.names, means.tolist(), strict=True))

@@ -4,7 +4,7 @@ from hetpose.models.heads.bottleneck import Bottleneck
 from hetpose.models.heads.error_model import ErrorModel
 from hetpose.models.heads.heteroscedastic_head import HeteroscedasticHead, PoseDistribution
 from hetpose.models.heads.movenet_head import MoveNetHead
-from hetpose.models.heads.pose_prediction import fuse_mirrored, joint_blocks
+from hetpose.models.heads.pose_prediction import fuse_mirrored
 from hetpose.models.heads.posthoc_head import PosthocCovarianceHead
 
 __all__ = [
@@ -15,5 +15,4 @@ __all__ = [
     'PoseDistribution',
     'PosthocCovarianceHead',
     'fuse_mirrored',
-    'joint_blocks',
 ]

@@ -7,7 +7,7 @@ Axes: B batch, K joints, C channels, (h, w) feature map, (H, W) heatmap, m entri
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -34,6 +34,9 @@ from hetpose.ops.soft_argmax import soft_argmax
 from hetpose.ops.spread import STATISTICS, map_statistics
 from hetpose.ops.taylor.terms import TaylorTerms, soft_argmax_terms
 
+TaylorProvider = Callable[[Tensor, Tensor], TaylorTerms]
+"""Another way to the Taylor terms, from features (B, C, h, w) and z (B, m): give a head one as
+``taylor_provider`` where the closed form cannot run, as in an exporter."""
 ACCURACY_THRESHOLD = 0.05  # of the heatmap's longer side, for the accuracy in the training log
 
 
@@ -119,6 +122,7 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         self.dim = 2 * out_channels
         self.objective_weight = objective_weight
         self.score_radius = score_radius
+        self.taylor_provider: TaylorProvider | None = None
         log_temperature = torch.tensor(math.log(temperature))
         if learn_temperature:
             self.log_temperature = nn.Parameter(log_temperature)
@@ -182,20 +186,24 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         z, lifted = self.bottleneck(features)
         heatmaps = super().forward((lifted,))
         with torch.autocast(device_type=features.device.type, enabled=False):
-            raw_mean = soft_argmax(heatmaps.float(), self.temperature).flatten(-2)
+            mean = soft_argmax(heatmaps.float(), self.temperature).flatten(-2)
             z = z.detach().float()
-            terms = self._taylor_terms(features, z)
+            terms = self.taylor_terms(features, z)
             seen = None
             if self.heatmap_evidence:
                 seen = map_statistics(heatmaps.detach().float()).flatten(1)
             covariance = self.covariance_branch(z, terms, dtype, seen)
-            mean = self.covariance.location(raw_mean, covariance)
         return PoseDistribution(heatmaps, mean, covariance)
 
-    def _taylor_terms(self, features: Tensor, z: Tensor) -> TaylorTerms | None:
-        """Derivatives of the mean with respect to z, constants for the gradient."""
+    def taylor_terms(self, features: Tensor, z: Tensor) -> TaylorTerms | None:
+        """Derivatives of the mean with respect to z, constants for the gradient.
+
+        Shapes: features (B, C, h, w), z (B, m).
+        """
         if self.covariance.taylor_order is None:
             return None
+        if self.taylor_provider is not None:
+            return self.taylor_provider(features, z)
         return soft_argmax_terms(
             self.heatmap_decoder,
             features.detach().float(),

@@ -16,6 +16,7 @@ from torch import Tensor
 from hetpose.errors import PredictionError
 from hetpose.models.codecs import SoftArgmaxCodec
 from hetpose.ops.affine import scale_covariance, transform_covariance, transform_points
+from hetpose.ops.blocks import joint_blocks
 from hetpose.ops.disc import disc_probability
 from hetpose.ops.spd import NotPositiveDefiniteError, to_float64
 from hetpose.ops.validation import NotFiniteError
@@ -181,13 +182,6 @@ def selected(covariance: Tensor, keypoint_indices: Sequence[int] | None) -> Tens
     joints = torch.as_tensor(keypoint_indices, device=covariance.device)
     rows = (2 * joints[:, None] + torch.arange(2, device=covariance.device)).flatten()
     return covariance[:, rows[:, None], rows]
-
-
-def joint_blocks(covariance: Tensor) -> Tensor:
-    """The 2×2 block of every joint: (..., 2K, 2K) → (..., K, 2, 2)."""
-    joints = covariance.shape[-1] // 2
-    tiled = covariance.unflatten(-1, (joints, 2)).unflatten(-3, (joints, 2))  # (..., K, 2, K, 2)
-    return tiled.diagonal(dim1=-4, dim2=-2).movedim(-1, -3)
 
 
 def _longer_side(sample) -> float:

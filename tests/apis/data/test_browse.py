@@ -17,7 +17,7 @@ PIPELINE = [
     dict(type='LoadImage'),
     dict(type='GetBBoxCenterScale'),
     dict(type='CovarianceTopdownAffine', input_size=(64, 64)),
-    dict(type='CovarianceShiftScaleRotate'),
+    dict(type='CovarianceRandomAffine'),
     dict(type='GenerateTarget', encoder=CODEC),
     dict(type='PackPoseInputs'),
 ]

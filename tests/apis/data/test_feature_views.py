@@ -29,7 +29,7 @@ SPATIAL = [
     dict(type='LoadPoseImage'),
     dict(type='GetBBoxCenterScale'),
     dict(type='CovarianceTopdownAffine', input_size=(64, 64), use_udp=True),
-    dict(type='CovarianceShiftScaleRotate', flip_prob=1.0),
+    dict(type='CovarianceRandomAffine', flip_prob=1.0),
 ]
 TARGETS = [dict(type='GenerateTarget', encoder=CODEC), dict(type='PackPoseInputs')]
 MODEL = dict(

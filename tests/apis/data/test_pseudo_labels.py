@@ -29,7 +29,7 @@ PIPELINE = [
     dict(type='CovarianceRandomFlip', prob=1.0),
     dict(type='RandomBBoxTransform'),
     dict(type='CovarianceTopdownAffine', input_size=(SIZE, SIZE)),
-    dict(type='CovarianceShiftScaleRotate'),
+    dict(type='CovarianceRandomAffine'),
     dict(type='PackPoseInputs'),
 ]
 

@@ -25,7 +25,7 @@ PIPELINE = [
     dict(type='GetBBoxCenterScale'),
     dict(type='CovarianceRandomFlip', prob=1.0),
     dict(type='CovarianceTopdownAffine', input_size=(SIZE, SIZE)),
-    dict(type='CovarianceShiftScaleRotate'),
+    dict(type='CovarianceRandomAffine'),
     dict(type='PackPoseInputs'),
 ]
 DATA = dict(type='SyntheticPose', length=COUNT, image_size=SIZE)

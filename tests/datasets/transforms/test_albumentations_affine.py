@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers_transforms import chain, make_sample, run
 
-from hetpose.datasets.transforms import CovarianceShiftScaleRotate, CovarianceTopdownAffine
+from hetpose.datasets.transforms import CovarianceRandomAffine, CovarianceTopdownAffine
 from hetpose.datasets.transforms.albumentations_affine import compose_affine, invert_affine
 
 SIZE = (128, 128)
@@ -17,7 +17,7 @@ def linear_parts(settings: dict, count: int = 200) -> tuple[np.ndarray, np.ndarr
     """The linear parts (n, 2, 2) and where the input's centre goes (n, 2), over seeds."""
     sample = run(CROP, make_sample(0), 0)
     before = sample['transformed_keypoints'][0].astype(float)
-    transform, linear, centres = CovarianceShiftScaleRotate(**settings), [], []
+    transform, linear, centres = CovarianceRandomAffine(**settings), [], []
     middle = (np.array(SIZE) - 1) / 2
     for seed in range(count):
         after = run(transform, sample, seed)['transformed_keypoints'][0].astype(float)
@@ -43,14 +43,14 @@ def test_ranges_are_those_of_the_settings() -> None:
 
 def test_nothing_moves_with_all_settings_at_zero() -> None:
     sample = run(CROP, make_sample(0), 0)
-    still = run(CovarianceShiftScaleRotate(0.0, 0.0, 0.0, flip_prob=0.0), sample, 0)
+    still = run(CovarianceRandomAffine(0.0, 0.0, 0.0, flip_prob=0.0), sample, 0)
     for key in ('transformed_keypoints', 'keypoints', 'transformed_pseudo_factor'):
         np.testing.assert_allclose(still[key], sample[key], atol=1e-4)
 
 
 def test_the_seed_is_numpys() -> None:
     """mmengine seeds numpy in every worker; a library with a stream of its own would repeat."""
-    transform = chain(CROP, CovarianceShiftScaleRotate())
+    transform = chain(CROP, CovarianceRandomAffine())
     sample = make_sample(0)
     first, again, other = (run(transform, sample, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first['img'], again['img'])
@@ -60,7 +60,7 @@ def test_the_seed_is_numpys() -> None:
 
 def test_image_and_input_coordinates_stay_bound_by_the_crop() -> None:
     """What a model predicts in the input and maps back meets the image-space keypoints and Σ."""
-    moved = run(chain(CROP, CovarianceShiftScaleRotate()), make_sample(0), 4)
+    moved = run(chain(CROP, CovarianceRandomAffine()), make_sample(0), 4)
     back = invert_affine(moved['warp_matrix'])
     points = moved['transformed_keypoints'][0] @ back[:, :2].T + back[:, 2]
     np.testing.assert_allclose(points, moved['keypoints'][0], atol=1e-3)
@@ -82,7 +82,7 @@ def test_affine_algebra() -> None:
 
 def test_misuse_is_named() -> None:
     with pytest.raises(ValueError, match='belongs after CovarianceTopdownAffine'):
-        run(CovarianceShiftScaleRotate(), make_sample(0), 0)
+        run(CovarianceRandomAffine(), make_sample(0), 0)
     with pytest.raises(ValueError, match='scale must be in'):
-        CovarianceShiftScaleRotate(scale=1.0)
-    assert 'rotate=45' in repr(CovarianceShiftScaleRotate())
+        CovarianceRandomAffine(scale=1.0)
+    assert 'rotate=45' in repr(CovarianceRandomAffine())

@@ -16,12 +16,12 @@ from helpers_transforms import (
 from mmpose.datasets.transforms import RandomBBoxTransform, RandomFlip, TopdownAffine
 
 from hetpose.datasets.transforms import (
+    CovarianceRandomAffine,
     CovarianceRandomFlip,
-    CovarianceShiftScaleRotate,
     CovarianceTopdownAffine,
     attach_factor,
 )
-from hetpose.datasets.transforms.covariance import check_anchor
+from hetpose.datasets.transforms.covariance import check_not_moved
 from hetpose.errors import UserError
 
 SIZE = (96, 80)
@@ -35,15 +35,15 @@ CASES = {
     'crop_udp': (CovarianceTopdownAffine(SIZE, use_udp=True), 'transformed_'),
     'bbox': (chain(RandomBBoxTransform(), CovarianceTopdownAffine(SIZE)), 'transformed_'),
     'ssr': (
-        chain(CovarianceTopdownAffine(SIZE), CovarianceShiftScaleRotate(**SSR, flip_prob=0.0)),
+        chain(CovarianceTopdownAffine(SIZE), CovarianceRandomAffine(**SSR, flip_prob=0.0)),
         'transformed_',
     ),
     'ssr_flip': (
-        chain(CovarianceTopdownAffine(SIZE), CovarianceShiftScaleRotate(**SSR, flip_prob=1.0)),
+        chain(CovarianceTopdownAffine(SIZE), CovarianceRandomAffine(**SSR, flip_prob=1.0)),
         'transformed_',
     ),
     'ssr_in_image': (
-        chain(CovarianceTopdownAffine(SIZE), CovarianceShiftScaleRotate(**SSR, flip_prob=1.0)),
+        chain(CovarianceTopdownAffine(SIZE), CovarianceRandomAffine(**SSR, flip_prob=1.0)),
         '',
     ),
     'all': (
@@ -51,7 +51,7 @@ CASES = {
             CovarianceRandomFlip(prob=1.0),
             RandomBBoxTransform(),
             CovarianceTopdownAffine(SIZE, use_udp=True),
-            CovarianceShiftScaleRotate(**SSR, flip_prob=0.5),
+            CovarianceRandomAffine(**SSR, flip_prob=0.5),
         ),
         'transformed_',
     ),
@@ -194,6 +194,6 @@ def test_an_unknown_factor_name_is_refused() -> None:
 def test_nan_is_not_a_move() -> None:
     results = dict(keypoints=np.array([[[1.0, np.nan], [2.0, 3.0]]]))
     attach_factor(results, 'pseudo_factor', np.eye(4))
-    check_anchor(results, results['keypoints'].copy(), 'a flip')
+    check_not_moved(results, results['keypoints'].copy(), 'a flip')
     with pytest.raises(UserError, match='moved'):
-        check_anchor(results, results['keypoints'] + 1, 'a flip')
+        check_not_moved(results, results['keypoints'] + 1, 'a flip')

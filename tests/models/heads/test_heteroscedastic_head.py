@@ -151,7 +151,7 @@ def test_taylor_terms_are_the_derivatives_of_the_predicted_mean():
         heatmaps = model.head.heatmap_decoder(features + model.head.bottleneck.lift(point))
         return soft_argmax(heatmaps, model.head.temperature).flatten(1)
 
-    terms = model.head._taylor_terms(features, z)
+    terms = model.head.taylor_terms(features, z)
     expected = torch.func.jacrev(mean)(z)
     expected = torch.stack([expected[i, :, i] for i in range(2)])
     torch.testing.assert_close(terms.jacobian, expected, rtol=1e-3, atol=1e-5)
