@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.registry import DefaultScope, init_default_scope
 
 import hetpose.registration  # noqa: F401
 
@@ -14,8 +15,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
-    """Every test starts from the same random state."""
+    """Every test starts from the same random state and in mmpose's scope."""
     torch.manual_seed(0)
+    scope = DefaultScope.get_current_instance()
+    if scope is not None and scope.scope_name != 'mmpose':  # as a test of a detector leaves it
+        init_default_scope('mmpose')
 
 
 @pytest.fixture(scope='session', autouse=True)

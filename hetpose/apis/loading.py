@@ -20,6 +20,7 @@ from hetpose.apis.shipped import resolve_model
 from hetpose.engine import launch
 from hetpose.engine.checkpoint import check_fit, read_checkpoint, weights_of
 from hetpose.engine.config_file import check_config
+from hetpose.engine.hooks.keep_best import kept_weights
 from hetpose.engine.phases import enter_phase
 from hetpose.errors import UserError
 
@@ -85,27 +86,19 @@ def load_pose_model(
         config = launch.load_config(config, options)
     if 'backbone' not in config.get('model', {}):
         raise UserError(f'config {config.filename}: its model is not a pose estimator')
-    chosen = find_device(device)
-    settings = copy.deepcopy(config.model)
-    without_init(settings)
-    network = revert_sync_batchnorm(MODELS.build(settings))
+    network, content = load_network(config, checkpoint, device)
     if not hasattr(network, 'head') or not hasattr(network.head, 'score_radius'):
         raise UserError(
             f'config {config.filename}: {type(getattr(network, "head", None)).__name__} predicts '
             'no covariance; use a config with HeteroscedasticHead'
         )
-    meta = None
-    if checkpoint is not None:
-        content = read_checkpoint(checkpoint)
-        enter_phase(network, config, content)
-        load_weights(network, content, checkpoint)
-        meta = content.get('meta', {}).get('dataset_meta')
+    meta = content.get('meta', {}).get('dataset_meta')
     meta = meta or dataset_meta_from_config(config, 'test') or dataset_meta_from_config(config)
     if not meta or 'keypoint_id2name' not in meta:
         raise UserError(
             f'config {config.filename}: neither it nor the checkpoint names the joints'
         )
-    return PoseModel(network.to(chosen).eval(), config, meta, chosen)
+    return PoseModel(network, config, meta, find_device(device))
 
 
 def without_init(settings: Any) -> None:
@@ -119,9 +112,43 @@ def without_init(settings: Any) -> None:
         without_init(value)
 
 
-def load_weights(network: nn.Module, content: dict[str, Any], checkpoint: str | Path) -> None:
-    """Load what a checkpoint file holds, which must be every weight of the network."""
-    check_fit(network, content, checkpoint, whole=True)
+def load_network(
+    config: Config,
+    checkpoint: str | Path | None = None,
+    device: str | None = None,
+    whole: bool = True,
+) -> tuple[Any, dict[str, Any]]:
+    """The model of a config in evaluation mode, and what its checkpoint holds.
+
+    The model is in the phase that the checkpoint was saved in. Weights that KeepBestHook kept go
+    before those of the last epoch, as in a test.
+
+    Args:
+        config: The complete config.
+        checkpoint: The weights; None: the initial ones, and nothing is downloaded for them.
+        device: cpu, cuda or cuda:N; None: a GPU if there is one.
+        whole: Whether the checkpoint must hold every weight.
+    """
+    chosen = find_device(device)
+    init_default_scope(config.get('default_scope', 'mmpose'))
+    settings = copy.deepcopy(config.model)
+    without_init(settings)
+    network: Any = revert_sync_batchnorm(MODELS.build(settings))
+    content: dict[str, Any] = {}
+    if checkpoint is not None:
+        content = read_checkpoint(checkpoint)
+        enter_phase(network, config, content)
+        load_weights(network, content, checkpoint, whole)
+        if any(hook['type'] == 'KeepBestHook' for hook in config.get('custom_hooks') or []):
+            network.load_state_dict(kept_weights(content), strict=False)
+    return network.to(chosen).eval(), content
+
+
+def load_weights(
+    network: nn.Module, content: dict[str, Any], checkpoint: str | Path, whole: bool = True
+) -> None:
+    """Load what a checkpoint file holds; with ``whole`` that must be every weight."""
+    check_fit(network, content, checkpoint, whole)
     try:
         network.load_state_dict(weights_of(content), strict=False)
     except (RuntimeError, ValueError) as error:  # what the check takes for elastic

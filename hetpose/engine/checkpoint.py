@@ -54,15 +54,6 @@ def _current(name: str) -> str:
     return name.replace('head.covariance_branch._extra_state', 'head._extra_state')
 
 
-def check_checkpoint(model: torch.nn.Module, path: str | Path, whole: bool) -> None:
-    """Raise where the weights in a file do not fit ``model``; see ``check_fit``.
-
-    An address (with ``://``) is left to mmengine.
-    """
-    if '://' not in str(path):
-        check_fit(model, read_checkpoint(path), path, whole)
-
-
 def check_fit(
     model: torch.nn.Module, content: dict[str, Any], path: str | Path, whole: bool
 ) -> None:

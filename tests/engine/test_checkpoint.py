@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from hetpose.engine.checkpoint import check_checkpoint
+from hetpose.engine.checkpoint import check_fit, read_checkpoint
 from hetpose.errors import UserError
+
+
+def check(model: torch.nn.Module, path: Path, whole: bool) -> None:
+    check_fit(model, read_checkpoint(path), path, whole)
 
 
 class TestCheckpoint:
@@ -19,32 +23,32 @@ class TestCheckpoint:
         return tmp_path / 'c.pth'
 
     def test_its_own_weights_fit(self, tmp_path: Path, model: torch.nn.Module) -> None:
-        check_checkpoint(model, self.save(tmp_path, model.state_dict()), whole=True)
+        check(model, self.save(tmp_path, model.state_dict()), whole=True)
 
     def test_another_shape_is_named(self, tmp_path: Path, model: torch.nn.Module) -> None:
         state = {**model.state_dict(), '1.weight': torch.zeros(2, 3)}
         path = self.save(tmp_path, state)
         with pytest.raises(UserError, match=r'1\.weight is \(2, 3\) there and \(1, 3\)'):
-            check_checkpoint(model, path, whole=True)
-        check_checkpoint(model, path, whole=False)  # a new head on the old trunk
+            check(model, path, whole=True)
+        check(model, path, whole=False)  # a new head on the old trunk
 
     def test_another_network_is_no_start(self, tmp_path: Path, model: torch.nn.Module) -> None:
         state = {name: torch.zeros(7) for name in model.state_dict()}
         with pytest.raises(UserError, match='4 such weights'):
-            check_checkpoint(model, self.save(tmp_path, state), whole=False)
+            check(model, self.save(tmp_path, state), whole=False)
 
     def test_a_part_is_enough_for_fine_tuning_only(
         self, tmp_path: Path, model: torch.nn.Module
     ) -> None:
         state = {k: v for k, v in model.state_dict().items() if k.startswith('0.')}
         path = self.save(tmp_path, state)
-        check_checkpoint(model, path, whole=False)
+        check(model, path, whole=False)
         with pytest.raises(UserError, match='lacks 2 of 4 weights'):
-            check_checkpoint(model, path, whole=True)
+            check(model, path, whole=True)
 
     def test_another_model_fits_nothing(self, tmp_path: Path, model: torch.nn.Module) -> None:
         with pytest.raises(UserError, match='lacks 4 of 4'):
-            check_checkpoint(model, self.save(tmp_path, {'x': torch.ones(1)}), whole=False)
+            check(model, self.save(tmp_path, {'x': torch.ones(1)}), whole=False)
 
     @pytest.mark.parametrize('content', [b'', b'not a checkpoint', b'PK\x03\x04half'])
     def test_a_torn_file_is_named(
@@ -52,8 +56,8 @@ class TestCheckpoint:
     ) -> None:
         (tmp_path / 'c.pth').write_bytes(content)
         with pytest.raises(UserError, match=r'c\.pth cannot be read'):
-            check_checkpoint(model, tmp_path / 'c.pth', whole=True)
+            check(model, tmp_path / 'c.pth', whole=True)
 
     def test_a_missing_file_is_named(self, model: torch.nn.Module) -> None:
         with pytest.raises(UserError, match=r'checkpoint not found: no\.pth'):
-            check_checkpoint(model, 'no.pth', whole=True)
+            check(model, 'no.pth', whole=True)

@@ -9,22 +9,16 @@ from typing import Any
 
 import torch
 from mmengine.config import Config, ConfigDict
-from mmengine.registry import init_default_scope
-from mmengine.runner import load_checkpoint
-from mmpose.registry import MODELS
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from hetpose.apis.calibration.arrays import gaussian_arrays
 from hetpose.apis.calibration.calibrate import Predictions
 from hetpose.apis.calibration.recalibration import weights_fingerprint
-from hetpose.apis.loading import find_device, without_init
+from hetpose.apis.loading import load_network
 from hetpose.apis.shipped import resolve_model
 from hetpose.engine import launch
-from hetpose.engine.checkpoint import check_fit, read_checkpoint
-from hetpose.engine.hooks.keep_best import kept_weights
 from hetpose.engine.loaders import guarded_loader, quarantine_for, report_bad_samples
-from hetpose.engine.phases import enter_phase
 from hetpose.engine.suite import resolve
 from hetpose.errors import UserError
 from hetpose.evaluation.metrics.calibration import Gaussians, read_gaussians
@@ -36,25 +30,6 @@ def load_config(path: str | Path, options: dict[str, Any] | Sequence[str] | None
     """The config of a run, with what a regression suite leaves to be filled in."""
     config = launch.load_config(path, options)
     return resolve(config) if config.get('runner_type') == 'SuiteRunner' else config
-
-
-def load_model(config: Config, checkpoint: str | Path, device: str = 'cpu') -> torch.nn.Module:
-    """The model of a config with the weights of a checkpoint, in evaluation mode.
-
-    Weights that KeepBestHook kept go before those of the last epoch, as in a test.
-    """
-    chosen = find_device(device)
-    init_default_scope(config.get('default_scope', 'mmpose'))
-    settings = copy.deepcopy(config.model)
-    without_init(settings)
-    model = MODELS.build(settings)
-    content = read_checkpoint(checkpoint)
-    enter_phase(model, config, content)
-    check_fit(model, content, checkpoint, whole=True)
-    load_checkpoint(model, str(checkpoint), map_location='cpu', logger='silent')
-    if any(hook['type'] == 'KeepBestHook' for hook in config.get('custom_hooks') or []):
-        model.load_state_dict(kept_weights(content), strict=False)
-    return model.to(chosen).eval()
 
 
 def evaluation_loader(config: Config, split: str, folder: str | Path | None = None) -> DataLoader:
@@ -150,5 +125,5 @@ def predict_splits(
     if checkpoint is None:
         raise UserError(f'give the checkpoint of {path}')
     config = load_config(path, options)
-    model = load_model(config, checkpoint, device)
+    model, _ = load_network(config, checkpoint, device)
     return {split: predict_split(model, config, split, limit, folder=folder) for split in splits}

@@ -13,16 +13,14 @@ import torch
 from mmengine.config import Config
 from mmengine.dataset import Compose
 from mmengine.dist import collect_results, get_dist_info
-from mmengine.runner import load_checkpoint
-from mmpose.registry import MODELS
 from mmpose.structures import PoseDataSample
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
+from hetpose.apis.loading import load_network
 from hetpose.datasets.guarded import CheckSample
 from hetpose.datasets.pose.pseudo_label_file import label_digest, sample_id
 from hetpose.datasets.quarantine import Quarantine, bad_sample, sample_problem
-from hetpose.engine.checkpoint import check_checkpoint
 from hetpose.errors import UserError
 
 
@@ -104,12 +102,7 @@ class Extractor:
     def __init__(self, config: Config, checkpoint: str | Path | None) -> None:
         self.model = None
         if checkpoint is not None:
-            if not Path(checkpoint).is_file():
-                raise UserError(f'checkpoint not found: {checkpoint}')
-            self.model = MODELS.build(config.model)
-            check_checkpoint(self.model, checkpoint, whole=False)
-            load_checkpoint(self.model, str(checkpoint), map_location='cpu')
-            self.model.to('cuda' if torch.cuda.is_available() else 'cpu').eval()
+            self.model, _ = load_network(config, checkpoint, whole=False)
 
     @torch.no_grad()
     def __call__(self, pictures: np.ndarray) -> np.ndarray:

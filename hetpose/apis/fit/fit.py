@@ -35,9 +35,8 @@ from hetpose.apis.fit.training import (
     rows,
     train,
 )
-from hetpose.apis.loading import find_device, load_weights
+from hetpose.apis.loading import find_device, load_network
 from hetpose.engine import launch
-from hetpose.engine.checkpoint import read_checkpoint
 from hetpose.errors import UserError
 from hetpose.fileio import atomic_path, write_text
 from hetpose.models.heads.error_model import ErrorModel, likelihood
@@ -120,7 +119,7 @@ def fit_covariance(
     launch.join_processes(config)
     torch.manual_seed(settings.training.seed)  # of the weights that the error models start with
     labels = labelled_dataset(config, annotations, images)
-    foreign = _foreign_model(config, checkpoint)
+    foreign = load_network(config, checkpoint, 'cpu')[0]
     joints = _count_joints(config, settings)
     made = wrapped_config(
         config,
@@ -147,15 +146,6 @@ def fit_covariance(
     _write(made, model, dataset, out)
     report.write(out)
     return report
-
-
-def _foreign_model(config: Config, checkpoint: str | Path) -> Any:
-    """The model of the config as it stands, with all weights of the checkpoint."""
-    settings = copy.deepcopy(config.model)
-    settings.backbone.pop('init_cfg', None)  # the checkpoint holds these weights
-    network = revert_sync_batchnorm(MODELS.build(settings))
-    load_weights(network, read_checkpoint(checkpoint), checkpoint)
-    return network.eval()
 
 
 def _wrapped_model(config: Config, foreign: Any, device: torch.device) -> Any:

@@ -109,11 +109,13 @@ class Webcam:
         capture.release()
 
     def _open(self) -> cv2.VideoCapture:
-        level = cv2.setLogLevel(0)  # silent: one line is enough
+        # OpenCV moved it in 4.12.
+        set_level = getattr(cv2, 'setLogLevel', None) or cv2.utils.logging.setLogLevel
+        level = set_level(0)  # silent: one line is enough
         try:
             capture = cv2.VideoCapture(self.number)
         finally:
-            cv2.setLogLevel(level)
+            set_level(level)
         if not capture.isOpened():
             raise UserError(
                 f'no camera {self.number} was found; webcam:N takes camera N (cameras are counted '

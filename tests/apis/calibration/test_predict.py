@@ -2,7 +2,8 @@ import pytest
 import torch
 from mmpose.registry import MODELS
 
-from hetpose.apis.calibration.predict import load_config, load_model, predict_split
+from hetpose.apis.calibration.predict import load_config, predict_split
+from hetpose.apis.loading import load_network
 from hetpose.errors import UserError
 
 CONFIG = """
@@ -49,7 +50,7 @@ def saved(tmp_path):
 
 def test_a_split_is_predicted_in_order_with_its_truth(saved):
     config, folder = saved
-    model = load_model(config, folder / 'epoch_1.pth')
+    model, _ = load_network(config, folder / 'epoch_1.pth')
     whole = predict_split(model, config, 'val', progress=False)
     assert whole.model == 'unit'
     assert whole.names == ('0', '1', '2', '3')
@@ -73,7 +74,7 @@ def predict_loader(dataset):
 
 def test_the_training_split_is_read_whole_and_in_order(saved):
     config, folder = saved
-    model = load_model(config, folder / 'epoch_1.pth')
+    model, _ = load_network(config, folder / 'epoch_1.pth')
     found = predict_split(model, config, 'train', progress=False)
     assert len(found) == 160  # its own loader would drop the last, shuffled batch
     again = predict_split(model, config, 'train', progress=False)
@@ -82,8 +83,8 @@ def test_the_training_split_is_read_whole_and_in_order(saved):
 
 def test_a_checkpoint_behind_a_switch_gets_the_covariance_it_was_trained_with(saved):
     config, folder = saved
-    early = load_model(config, folder / 'epoch_1.pth')
-    late = load_model(config, folder / 'epoch_2.pth')
+    early, _ = load_network(config, folder / 'epoch_1.pth')
+    late, _ = load_network(config, folder / 'epoch_2.pth')
     assert type(early.covariance).__name__ == 'CholeskyCovariance'
     assert type(late.covariance).__name__ == 'FactorCovariance'
 
@@ -99,23 +100,23 @@ def test_the_weights_that_were_kept_are_judged(saved):
     rest = {name: value for name, value in kept.items() if name not in mean}
     content['keep_best'] = dict(mse=1.0, nll=1.0, mean=mean, rest=rest)
     torch.save(content, folder / 'kept.pth')
-    last = load_model(config, folder / 'kept.pth')
+    last, _ = load_network(config, folder / 'kept.pth')
     config.custom_hooks.append(dict(type='KeepBestHook'))
-    best = load_model(config, folder / 'kept.pth')
+    best, _ = load_network(config, folder / 'kept.pth')
     for name, value in best.state_dict().items():
         assert torch.equal(value, kept[name]), name
         assert torch.equal(last.state_dict()[name], content['state_dict'][name])
-    load_model(config, folder / 'epoch_2.pth')  # nothing was kept yet
+    load_network(config, folder / 'epoch_2.pth')  # nothing was kept yet
 
 
 def test_what_is_missing_is_named(saved):
     config, folder = saved
     with pytest.raises(UserError, match='checkpoint not found'):
-        load_model(config, folder / 'none.pth')
+        load_network(config, folder / 'none.pth')
     (folder / 'torn.pth').write_bytes(b'PK')
     with pytest.raises(UserError, match='cannot be read'):
-        load_model(config, folder / 'torn.pth')
-    model = load_model(config, folder / 'epoch_1.pth')
+        load_network(config, folder / 'torn.pth')
+    model, _ = load_network(config, folder / 'epoch_1.pth')
     with pytest.raises(UserError, match='no test_dataloader'):
         predict_split(model, config, 'test', progress=False)
     with pytest.raises(UserError, match='known: train, val, test'):
@@ -126,7 +127,7 @@ def test_what_is_missing_is_named(saved):
 def test_a_device_that_is_not_there(saved, name):
     config, folder = saved
     with pytest.raises(UserError, match=f'device {name!r}'):
-        load_model(config, folder / 'epoch_1.pth', name)
+        load_network(config, folder / 'epoch_1.pth', name)
 
 
 def test_a_suite_is_filled_in(root):

@@ -132,11 +132,12 @@ def test_people_of_one_image_stay_together():
 
 
 def test_the_written_model_predicts_what_was_fitted(fitted):
-    from hetpose.apis.calibration.predict import load_config, load_model, predict_split
+    from hetpose.apis.calibration.predict import load_config, predict_split
+    from hetpose.apis.loading import load_network
 
     folder, report = fitted
     config = load_config(folder / 'out' / 'config.py')
-    model = load_model(config, folder / 'out' / 'checkpoint.pth')
+    model, _ = load_network(config, folder / 'out' / 'checkpoint.pth')
     found = predict_split(model, config, 'val', progress=False)
     assert len(found) == 60
     assert torch.linalg.eigvalsh(found.data.covariance).min() > 0
