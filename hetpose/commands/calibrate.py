@@ -41,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.5,
         metavar='F',
-        help='without --fit-split: random share of --split for the fit (default: 0.5)',
+        help='without --fit-split, or where it is --split: random share of its images for the '
+        'fit (default: 0.5)',
     )
     parser.add_argument(
         '--per-joint', action='store_true', help='an alpha and beta for every joint'
@@ -99,6 +100,11 @@ def run(args: argparse.Namespace) -> None:
             )
             predictions = found[split]
             fit = found[args.fit_split] if len(chosen) == 2 else None
+            if args.fit_split == split:
+                print(
+                    f'--fit-split and --split are both {split}: a random '
+                    f'{args.fit_fraction:.0%} of its images is for the fit, the rest is judged'
+                )
         report = apis.calibrate(
             predictions,
             fit,

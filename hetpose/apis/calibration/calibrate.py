@@ -22,6 +22,7 @@ from hetpose.fileio import write_json, write_text
 from hetpose.tables import markdown_table
 
 LOST_ALPHA = 0.01
+ECE_TOLERANCE = 0.01  # a coverage error may grow by this much where the likelihood is better
 KIND_TITLES = {
     'whole': 'all dimensions, one ellipsoid',
     'per_block': 'each part by itself',
@@ -38,13 +39,15 @@ class Predictions:
     units: str = ''
     model: str | None = None
     weights: str | None = None
+    groups: Tensor | None = None  # (N,) integers: samples of one image share theirs
 
     def __len__(self) -> int:
         return len(self.data.residual)
 
     def select(self, index: Tensor) -> Predictions:
         """The samples of an index (n,)."""
-        return replace(self, data=self.data.select(index))
+        groups = None if self.groups is None else self.groups[index]
+        return replace(self, data=self.data.select(index), groups=groups)
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class CalibrationReport:
     conformal: dict[str, ConformalEllipsoids]
     conformal_coverage: dict[str, list[float]]
     names: tuple[str, ...]
+    fitted_on: str = ''  # which samples
+    refused: str | None = None  # why the recalibration that was fitted is not used
 
     def numbers(self) -> dict[str, Any]:
         """Plain numbers for JSON."""
@@ -75,6 +80,7 @@ class CalibrationReport:
                 'n': fitted.count,
                 'nll_before': fitted.nll_before,
                 'nll_after': fitted.nll_after,
+                'refused': self.refused,
             },
             'before': self.before.numbers(),
             'after': self.after.numbers(),
@@ -88,7 +94,8 @@ class CalibrationReport:
         rows = zip(names, fitted.alpha, fitted.beta, strict=True)
         lines = [
             '# Calibration',
-            f'Fitted on {fitted.count} samples, judged on {self.before.overall.count} others. '
+            f'Fitted on {fitted.count} samples{self.fitted_on}, judged on '
+            f'{self.before.overall.count} others. '
             f'Model: {fitted.model or "not named"}.',
             '## As predicted',
             self.before.summary().strip(),
@@ -97,6 +104,7 @@ class CalibrationReport:
             'Σ → αΣ + βI, by the likelihood of the samples of the fit; '
             f'β in {fitted.units + "²" if fitted.units else "squared units of the target"}.',
             markdown_table(['', 'α', 'β'], [(n, f'{a:.4g}', f'{b:.4g}') for n, a, b in rows]),
+            *([] if self.refused is None else [self.refused]),
             *self._lost(names),
             self.after.summary().strip(),
             '![](after.png)',
@@ -148,15 +156,23 @@ class CalibrationReport:
 def split_samples(
     predictions: Predictions, fraction: float, seed: int
 ) -> tuple[Predictions, Predictions]:
-    """A random part of the samples, for the fit, and the rest."""
+    """A random part of the samples, for the fit, and the rest; no image is in both."""
     if not 0 < fraction < 1:
         raise UserError(f'the fraction for the fit must lie between 0 and 1, not {fraction}')
     size = len(predictions)
-    count = round(size * fraction)
-    if not 0 < count < size:
-        raise UserError(f'{size} samples are too few to split {fraction:.0%} off for the fit')
-    order = torch.randperm(size, generator=torch.Generator().manual_seed(seed))
-    return predictions.select(order[:count]), predictions.select(order[count:])
+    groups = torch.arange(size) if predictions.groups is None else predictions.groups
+    found, member = groups.unique(return_inverse=True)
+    count = round(len(found) * fraction)
+    if not 0 < count < len(found):
+        kind = 'samples' if predictions.groups is None else 'images'
+        raise UserError(f'{len(found)} {kind} are too few to split {fraction:.0%} off for the fit')
+    order = torch.randperm(len(found), generator=torch.Generator().manual_seed(seed))
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(found))
+    place = rank[member]
+    sorted_rows = place.argsort(stable=True)
+    chosen = place[sorted_rows] < count
+    return predictions.select(sorted_rows[chosen]), predictions.select(sorted_rows[~chosen])
 
 
 def calibrate(
@@ -174,15 +190,24 @@ def calibrate(
     Without ``fit`` a random ``fit_fraction`` of the predictions is for the fit and the rest is
     judged. With a ``conformal`` level, half of the fit's samples are kept from the recalibration
     for the conformal ellipsoids, whose guarantee asks for samples that nothing else was fitted on.
+    A recalibration that is worse on the judged samples is not used: the covariances stay as they
+    are, and the report says why.
     """
+    fitted_on = ' of another split'
     if fit is None:
+        fitted_on = f', a random {fit_fraction:.0%} of the ' + (
+            'samples' if predictions.groups is None else 'images'
+        )
         fit, predictions = split_samples(predictions, fit_fraction, seed)
     spare = None
     if conformal is not None:
         if not 0 < conformal < 1:
             raise UserError(f'the conformal level must lie between 0 and 1, not {conformal}')
         fit, spare = split_samples(fit, 0.5, seed + 1)
-    recalibration = _recalibration(fit, per_joint, floor)
+    before = arrays_calibration(predictions.data, predictions.names, predictions.units)
+    recalibration, refused = _keep_if_better(
+        _recalibration(fit, per_joint, floor), predictions, before
+    )
     after = _recalibrated(predictions, recalibration)
     ellipsoids, covered = {}, {}
     if spare is not None and conformal is not None:
@@ -198,11 +223,39 @@ def calibrate(
             covered[kind] = _covered(ellipsoids[kind], after)
     return CalibrationReport(
         recalibration,
-        arrays_calibration(predictions.data, predictions.names, predictions.units),
+        before,
         arrays_calibration(after.data, after.names, after.units),
         ellipsoids,
         covered,
         predictions.names,
+        fitted_on,
+        refused,
+    )
+
+
+def _keep_if_better(
+    fitted: Recalibration, judged: Predictions, before: CalibrationResult
+) -> tuple[Recalibration, str | None]:
+    """The fit, or Σ → Σ and the reason where the fit is worse on samples that it did not see."""
+    changed = _recalibrated(judged, fitted)
+    after = arrays_calibration(changed.data, changed.names, changed.units).overall
+    old = before.overall
+    if after.nll < old.nll and after.ece <= old.ece + ECE_TOLERANCE:
+        return fitted, None
+    if after.nll >= old.nll:
+        what = f'raises their NLL from {old.nll:.3f} to {after.nll:.3f}'
+    else:
+        what = f'raises the coverage error of all dimensions from {old.ece:.3f} to {after.ece:.3f}'
+    identity = replace(
+        fitted,
+        alpha=(1.0,) * len(fitted.alpha),
+        beta=(0.0,) * len(fitted.beta),
+        nll_after=fitted.nll_before,
+    )
+    shown = ', '.join(f'{a:.4g}' for a in fitted.alpha[:3]) + (', ...' * (len(fitted.alpha) > 3))
+    return identity, (
+        f'The fit (α = {shown}) is not used, because on the judged samples it {what}; '
+        'the covariances stay as they are.'
     )
 
 

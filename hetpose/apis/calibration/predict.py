@@ -78,6 +78,7 @@ def predict_split(
         raise UserError(f'unknown split {split!r}; known: {", ".join(SPLITS)}')
     loader = evaluation_loader(config, split, folder)
     rows: list[Any] = []
+    images: list[Any] = []
     pose, count, joints = False, 0, None
     for batch in tqdm(loader, desc=f'predicting {split}', disable=not progress):
         with torch.no_grad():
@@ -87,6 +88,7 @@ def predict_split(
             pose = 'pred_instances' in sample
             joints = sample['pred_instances'].get('keypoint_indices') if pose else None
             rows.append(read_gaussians(sample, batch))
+            images += [sample.get('img_id', count) if pose else count] * len(rows[-1].mean)
             count += len(rows[-1].mean)
         if limit is not None and count >= limit:
             break
@@ -105,7 +107,14 @@ def predict_split(
         'pixels' if pose else '',
         Path(config.filename).stem if config.filename else None,
         weights_fingerprint(model),
+        _groups(images[:limit]) if pose else None,
     )
+
+
+def _groups(images: list[Any]) -> torch.Tensor:
+    """Numbers (N,) that are equal where the images are, whatever their ids are."""
+    known = {str(image): number for number, image in enumerate(dict.fromkeys(map(str, images)))}
+    return torch.tensor([known[str(image)] for image in images])
 
 
 def predict_splits(

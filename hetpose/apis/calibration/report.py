@@ -14,6 +14,7 @@ from typing import Any
 
 from hetpose.apis.calibration.arrays import GaussianArrays, gaussian_arrays
 from hetpose.apis.calibration.recalibration import Recalibration, weights_fingerprint
+from hetpose.apis.calibration.verdict import verdict
 from hetpose.evaluation.functional.calibration import split_blocks
 from hetpose.evaluation.functional.scores import Scores, calibration_scores
 from hetpose.tables import markdown_table
@@ -57,25 +58,8 @@ class CalibrationResult:
         }
 
     def verdict(self) -> str:
-        """One sentence: whether the covariances are too small, too large, or about right."""
-        if self.overall.heavy_tailed:
-            return self._verdict_of_coverage()
-        chi2 = self.overall.chi2
-        margin = (
-            3 * (2 / self.overall.dims) ** 0.5
-        )  # three standard errors: a χ² mean per dimension has variance 2 / dims
-        factor = f'squared errors are {chi2:.2f} times what the covariances promise'
-        if abs(chi2 - 1) <= margin:
-            return f'Scale is right within sampling error: {factor}.'
-        return f'{"Over" if chi2 > 1 else "Under"}-confident: {factor}.'
-
-    def _verdict_of_coverage(self, level: float = 0.9) -> str:
-        """The same by coverage: of heavy tails a mean of squares has no useful standard error."""
-        found, count = self.overall.covered(level), self.overall.count
-        held = f'{level:.0%} ellipsoids hold {found:.1%}'
-        if abs(found - level) <= 3 * (level * (1 - level) / count) ** 0.5:
-            return f'Scale is right within sampling error: {held}.'
-        return f'{"Over" if found < level else "Under"}-confident: {held}.'
+        """Whether the covariances are right, and if not, in what they are wrong."""
+        return verdict(self.overall, self.parts)
 
     def summary(self) -> str:
         """A Markdown table: a row for all together, then one per joint or dimension."""

@@ -54,7 +54,7 @@ def test_parts_of_the_fit_do_not_overlap():
 
 
 def test_a_separate_fit_split_leaves_the_judged_one_whole():
-    report = calibrate(predictions(), predictions(2.0, count=300), per_joint=True)
+    report = calibrate(predictions(2.0), predictions(2.0, count=300), per_joint=True)
     assert report.before.overall.count == 1200
     assert report.recalibration.count == 300
     assert report.recalibration.alpha == pytest.approx([0.5] * 3, rel=0.25)
