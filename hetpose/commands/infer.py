@@ -99,6 +99,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=['correlation', 'heatmaps'],
         help='draw these to the right of the image',
     )
+    drawing.add_argument('--thickness', type=int, help="of lines (default: by the image's size)")
+    drawing.add_argument('--radius', type=int, help="of joints (default: by the image's size)")
+    drawing.add_argument('--black-background', action='store_true', help='leave the image out')
+    drawing.add_argument('--show-kpt-idx', action='store_true', help="write the joints' numbers")
     drawing.add_argument('--show', action='store_true', help='open a window')
 
 
@@ -131,6 +135,10 @@ def run(args: argparse.Namespace) -> int:
         kpt_thr=args.kpt_thr,
         coverage=args.coverage,
         panels=args.panels,
+        thickness=args.thickness,
+        radius=args.radius,
+        black_background=args.black_background,
+        show_kpt_idx=args.show_kpt_idx,
         vis_out_dir=args.vis_out_dir,
         pred_out_dir=args.pred_out_dir,
         full_covariance=args.full_covariance,

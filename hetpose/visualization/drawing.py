@@ -125,8 +125,11 @@ def draw_skeleton(
     sides: Sequence[str],
     links: Sequence[Sequence[int]],
     stroke: Stroke,
+    bone_colour: Colour | None = None,
 ) -> None:
     """Draw the bones between shown joints, then the joints.
+
+    Bones have the colours of their sides, or one colour that tells whose they are.
 
     Shapes: keypoints (K, 2), shown (K,) bool.
     """
@@ -134,7 +137,7 @@ def draw_skeleton(
     for a, b in bones:
         draw_polyline(image, keypoints[[a, b]], HALO, stroke.halo)
     for a, b in bones:
-        colour = SIDE_COLOURS[link_side(sides[a], sides[b])]
+        colour = bone_colour or SIDE_COLOURS[link_side(sides[a], sides[b])]
         draw_polyline(image, keypoints[[a, b]], colour, stroke.line)
     rim = (stroke.halo - stroke.line) / 2
     for k in np.flatnonzero(shown):
@@ -152,10 +155,12 @@ def draw_pose(
     coverage: float = 0.9,
     stroke: Stroke | None = None,
     degrees_of_freedom: float | None = None,
+    bone_colour: Colour | None = None,
 ) -> None:
     """Draw one person: ellipses of a stated coverage under the skeleton.
 
-    Joints that are not finite, or that ``shown`` leaves out, are not drawn.
+    Joints that are not finite, or that ``shown`` leaves out, are not drawn. ``bone_colour`` is
+    that of the person's bones where there are several people.
 
     Shapes: keypoints (K, 2), covariances (K, 2, 2), shown (K,) bool.
     """
@@ -169,7 +174,7 @@ def draw_pose(
         colours = [SIDE_COLOURS[sides[k]] for k in chosen]
         centers, blocks = keypoints[chosen], covariances[chosen]
         draw_ellipses(image, centers, blocks, colours, coverage, stroke, degrees_of_freedom)
-    draw_skeleton(image, keypoints, shown, sides, links, stroke)
+    draw_skeleton(image, keypoints, shown, sides, links, stroke, bone_colour)
 
 
 def draw_text(

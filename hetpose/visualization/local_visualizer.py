@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import cv2
 import numpy as np
 from mmengine.dist import master_only
 from mmengine.structures import InstanceData, PixelData
@@ -14,9 +16,16 @@ from mmpose.visualization import PoseLocalVisualizer
 
 from hetpose.fileio import write_image
 from hetpose.ops.blocks import joint_blocks
-from hetpose.visualization.drawing import Stroke, draw_legend, draw_polyline, draw_pose, draw_text
+from hetpose.visualization.drawing import (
+    Colour,
+    Stroke,
+    draw_legend,
+    draw_polyline,
+    draw_pose,
+    draw_text,
+)
 from hetpose.visualization.geometry import coverage_radius
-from hetpose.visualization.palette import BOX, HALO, joint_sides
+from hetpose.visualization.palette import BOX, HALO, PERSON_COLOURS, joint_sides
 from hetpose.visualization.panels import PANELS, beside, correlation_panel, heatmap_panel
 
 
@@ -36,6 +45,10 @@ class HetPoseVisualizer(PoseLocalVisualizer):
         panels: What to add to the right of the picture: 'correlation' and 'heatmaps'.
         legend: Whether to say on the picture what the ellipses and colours mean.
         line_scale: Factor on every line width.
+        thickness, joint_radius: Width of a line and radius of a joint in pixels of the picture;
+            None lets them follow the image's size.
+        smallest: An image whose longer side has fewer pixels is enlarged by a whole number, so
+            that lines do not bury it and the legend can be read; 0 enlarges none.
         **kwargs: Those of mmpose's PoseLocalVisualizer.
     """
 
@@ -47,6 +60,9 @@ class HetPoseVisualizer(PoseLocalVisualizer):
         panels: Sequence[str] = (),
         legend: bool = True,
         line_scale: float = 1.0,
+        thickness: int | None = None,
+        joint_radius: int | None = None,
+        smallest: int = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(name, *args, **kwargs)
@@ -58,6 +74,7 @@ class HetPoseVisualizer(PoseLocalVisualizer):
         self.panels = tuple(panels)
         self.legend = legend
         self.line_scale = line_scale
+        self.thickness, self.joint_radius, self.smallest = thickness, joint_radius, smallest
 
     def joint_names(self, joints: Sequence[int]) -> list[str]:
         """The names in the data set's meta information, else the joints' numbers."""
@@ -90,15 +107,34 @@ class HetPoseVisualizer(PoseLocalVisualizer):
             for i, joints in enumerate(keypoints):
                 blocks = None if covariances is None else covariances[i]
                 shown = visible[i] >= kpt_thr
-                stroke = Stroke.for_person(image, joints[shown], self.line_scale)
-                nu = float(tails[i]) if tails is not None else None
-                draw_pose(image, joints, sides, links, blocks, shown, self.coverage, stroke, nu)
+                draw_pose(
+                    image,
+                    joints,
+                    sides,
+                    links,
+                    blocks,
+                    shown,
+                    self.coverage,
+                    self._stroke(image, joints[shown]),
+                    float(tails[i]) if tails is not None else None,
+                    _person_colour(instances, i),
+                )
                 if show_kpt_idx:
                     self._draw_indices(image, joints, shown)
             if self.legend and covariances is not None:
                 draw_legend(image, f'{100 * self.coverage:.4g}% ellipses', sides)
         self.set_image(image)
         return image
+
+    def _stroke(self, image: np.ndarray, joints: np.ndarray) -> Stroke:
+        """Widths for a person: those asked for, else what the sizes ask for."""
+        stroke = Stroke.for_person(image, joints, self.line_scale)
+        if self.thickness is not None:
+            rim = stroke.halo - stroke.line
+            stroke = replace(stroke, line=self.thickness, halo=self.thickness + rim)
+        if self.joint_radius is not None:
+            stroke = replace(stroke, radius=self.joint_radius)
+        return stroke
 
     def _draw_indices(self, image: np.ndarray, joints: np.ndarray, shown: np.ndarray) -> None:
         height = max(7.0, 0.016 * float(np.sqrt(image.shape[0] * image.shape[1])))
@@ -174,6 +210,10 @@ class HetPoseVisualizer(PoseLocalVisualizer):
         Ground truth and prediction stand side by side, panels to the right, and with
         ``draw_heatmap`` the heatmaps below, as mmpose does it.
         """
+        factor = -(-self.smallest // max(image.shape[:2]))
+        if factor > 1:
+            image = cv2.resize(image, None, fx=factor, fy=factor, interpolation=cv2.INTER_CUBIC)
+            data_sample = enlarged(data_sample, factor)
         columns = []
         for wanted, kind in ((draw_gt, 'gt'), (draw_pred, 'pred')):
             if wanted:
@@ -213,6 +253,39 @@ class HetPoseVisualizer(PoseLocalVisualizer):
     ) -> np.ndarray | None:
         fields = sample.get(f'{kind}_fields')
         return None if fields is None else self._draw_instance_heatmap(fields, image)
+
+
+def enlarged(sample: PoseDataSample, factor: int) -> PoseDataSample:
+    """The sample on an image enlarged by a factor f: the middle of pixel i moves to f·i + (f−1)/2.
+
+    The given sample stays as it is.
+    """
+    found = PoseDataSample(metainfo=sample.metainfo)
+    shift = (factor - 1) / 2
+    powers = {'keypoint_covariances': 2, 'covariances': 2, 'true_factor': 1}
+    for kind in ('gt_instances', 'pred_instances'):
+        if kind not in sample:
+            continue
+        instances = InstanceData()
+        for name, value in sample.get(kind).items():
+            if name in ('keypoints', 'transformed_keypoints', 'bboxes'):
+                value = np.asarray(value) * factor + shift
+            elif name in powers:
+                value = np.asarray(value) * factor ** powers[name]
+            instances.set_field(value, name)
+        found.set_field(instances, kind)
+    for kind in ('gt_fields', 'pred_fields'):
+        if kind in sample:
+            found.set_field(sample.get(kind), kind)
+    return found
+
+
+def _person_colour(instances: InstanceData, index: int) -> Colour | None:
+    """The colour of a person's bones; None where he is alone, and his sides have theirs."""
+    if len(instances.keypoints) < 2:
+        return None
+    number = int(instances.track_ids[index]) if 'track_ids' in instances else index
+    return PERSON_COLOURS[number % len(PERSON_COLOURS)]
 
 
 def _pad_below(picture: np.ndarray, height: int) -> np.ndarray:

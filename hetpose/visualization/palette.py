@@ -14,6 +14,15 @@ SIDE_COLOURS = {LEFT: (86, 180, 233), RIGHT: (230, 159, 0), CENTRE: (255, 255, 2
 HALO = (20, 20, 20)
 TEXT = (255, 255, 255)
 BOX = (204, 121, 167)
+# Bones of several people in one picture: Okabe and Ito's colours that no side has.
+PERSON_COLOURS = (
+    (0, 158, 115),
+    (240, 228, 66),
+    (204, 121, 167),
+    (213, 94, 0),
+    (0, 114, 178),
+    (153, 153, 153),
+)
 
 
 def joint_sides(names: Sequence[str]) -> list[str]:

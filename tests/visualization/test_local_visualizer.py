@@ -7,6 +7,8 @@ from mmpose.registry import VISUALIZERS
 from mmpose.structures import PoseDataSample
 
 from hetpose.visualization import HetPoseVisualizer
+from hetpose.visualization.local_visualizer import enlarged
+from hetpose.visualization.palette import SIDE_COLOURS
 
 META = dict(
     keypoint_id2name={0: 'left_wrist', 1: 'right_wrist', 2: 'neck'},
@@ -116,3 +118,38 @@ def test_a_frame_without_people_is_as_wide_as_one_with(visualizer: HetPoseVisual
     for visualizer.panels in (('heatmaps',), ('correlation', 'heatmaps')):
         wide = visualizer.add_datasample('x', IMAGE, made, draw_gt=False)
         assert visualizer.add_datasample('x', IMAGE, empty, draw_gt=False).shape == wide.shape
+
+
+def test_an_enlarged_sample_lies_on_the_enlarged_image() -> None:
+    """Pixel i becomes the pixels f·i … f·i + f − 1, whose middle is f·i + (f − 1) / 2."""
+    covariance = np.diag([1.0, 4.0, 9.0, 16.0])[None]
+    people = InstanceData(
+        keypoints=np.array([[[3.0, 5.0], [0.0, 0.0]]]),
+        bboxes=np.array([[0.0, 0, 9, 9]]),
+        covariances=covariance,
+        keypoint_scores=np.ones((1, 2)),
+    )
+    sample = PoseDataSample(pred_instances=people)
+    large = enlarged(sample, 4).pred_instances
+    np.testing.assert_allclose(large.keypoints[0], [[13.5, 21.5], [1.5, 1.5]])
+    np.testing.assert_allclose(large.covariances, 16 * covariance)
+    np.testing.assert_allclose(large.keypoint_scores, 1)
+    np.testing.assert_allclose(people.keypoints[0, 0], [3, 5])
+
+
+def test_people_in_a_group_have_bones_of_their_own_colour() -> None:
+    """Alone, bones have the colours of the sides; together, each person has one."""
+    sides = np.array(list(SIDE_COLOURS.values()))
+    joints = np.array([[[30.0, 20], [30, 80]], [[100, 20], [100, 80]]])
+    for count in (1, 2):
+        visualizer = HetPoseVisualizer(legend=False)
+        visualizer.set_dataset_meta(
+            dict(keypoint_id2name={0: 'left_hip', 1: 'left_knee'}, skeleton_links=[(0, 1)])
+        )
+        people = InstanceData(keypoints=joints[:count], keypoint_scores=np.ones((count, 2)))
+        image = np.full((100, 140, 3), 90, np.uint8)
+        drawn = visualizer._draw_instances_kpts(image, people)
+        found = drawn[50, [30, 100][:count]].astype(float)
+        nearest = np.linalg.norm(found[:, None] - sides, axis=-1).min(-1)
+        assert (nearest < 40).all() == (count == 1)
+        assert count == 1 or np.linalg.norm(found[0] - found[1]) > 80

@@ -28,6 +28,7 @@ from hetpose.visualization import HetPoseVisualizer
 from hetpose.visualization.panels import PANELS
 
 MMDET_SCORE = 0.3
+SMALLEST_PICTURE = 480  # pixels of the longer side; smaller images are enlarged
 WHOLE_IMAGE = ('whole_image', 'whole-image')
 _ROUNDING = 1e-6  # of float32, in which a foreign head may form its covariance
 
@@ -44,6 +45,10 @@ class Drawing:
     returned: bool = False
     coverage: float = 0.9
     panels: tuple[str, ...] = ()
+    thickness: int | None = None
+    radius: int | None = None
+    black_background: bool = False
+    show_kpt_idx: bool = False
 
 
 class HetPoseInferencer:
@@ -89,7 +94,7 @@ class HetPoseInferencer:
             self.model = load_pose_model(pose2d, pose2d_weights, device, cfg_options)
         self.predictor = Predictor(self.model, calibration)
         self.joint_names = self.model.joint_names
-        self.visualizer = HetPoseVisualizer()
+        self.visualizer = HetPoseVisualizer(smallest=SMALLEST_PICTURE)
         self.visualizer.set_dataset_meta(self.model.meta)
         self.detector: Detector | None = None
         if callable(det_model):
@@ -120,6 +125,10 @@ class HetPoseInferencer:
         kpt_thr: float = 0.0,
         coverage: float = 0.9,
         panels: Sequence[str] = (),
+        thickness: int | None = None,
+        radius: int | None = None,
+        black_background: bool = False,
+        show_kpt_idx: bool = False,
         vis_out_dir: str | Path = '',
         pred_out_dir: str | Path = '',
         out_dir: str | Path | None = None,
@@ -148,6 +157,9 @@ class HetPoseInferencer:
                 already shows that a joint is uncertain.
             coverage: Probability that an ellipse holds its joint.
             panels: 'correlation' and 'heatmaps', drawn to the right of the image.
+            thickness, radius: Of lines and joints, in pixels; None: by the image's size.
+            black_background: Draw on black instead of the image.
+            show_kpt_idx: Write the joints' numbers.
             vis_out_dir, pred_out_dir: Folders to write pictures and predictions to; with
                 ``out_dir`` they default to its ``visualizations`` and ``predictions``.
             return_datasamples: Return PoseDataSample objects in place of lists of people.
@@ -174,7 +186,19 @@ class HetPoseInferencer:
         )
         wanted = return_vis or show or bool(str(vis_out_dir))
         drawing = Drawing(
-            wanted, draw_bbox, kpt_thr, show, wait_time, return_vis, coverage, tuple(panels)
+            wanted,
+            draw_bbox,
+            kpt_thr,
+            show,
+            # A film goes on by itself; an image waits for a key.
+            wait_time or (0.0 if isinstance(source, Images) else 1e-3),
+            return_vis,
+            coverage,
+            tuple(panels),
+            thickness,
+            radius,
+            black_background,
+            show_kpt_idx,
         )
         report = on_bad_input or _raise
         heatmaps = wanted and 'heatmaps' in panels
@@ -272,13 +296,16 @@ class HetPoseInferencer:
     ) -> np.ndarray | None:
         if not drawing.wanted:
             return None
-        self.visualizer.coverage, self.visualizer.panels = drawing.coverage, drawing.panels
-        return self.visualizer.add_datasample(
+        visualizer, image = self.visualizer, np.ascontiguousarray(picture.image[..., ::-1])
+        visualizer.coverage, visualizer.panels = drawing.coverage, drawing.panels
+        visualizer.thickness, visualizer.joint_radius = drawing.thickness, drawing.radius
+        return visualizer.add_datasample(
             Path(picture.name).name,
-            np.ascontiguousarray(picture.image[..., ::-1]),
+            np.zeros_like(image) if drawing.black_background else image,
             sample,
             draw_gt=False,
             draw_bbox=drawing.draw_bbox,
+            show_kpt_idx=drawing.show_kpt_idx,
             kpt_thr=drawing.kpt_thr,
             show=drawing.show,
             wait_time=drawing.wait_time,

@@ -26,7 +26,13 @@ BOXES = [[10, 5, 60, 50, 0.5], [-25, -10, 50, 90]]  # the second reaches out of 
 
 @pytest.fixture
 def inferencer(model: PoseModel) -> HetPoseInferencer:
-    return HetPoseInferencer(model)
+    return in_pixels(HetPoseInferencer(model))
+
+
+def in_pixels(inferencer: HetPoseInferencer) -> HetPoseInferencer:
+    """One whose pictures of small images have the pixels of the image."""
+    inferencer.visualizer.smallest = 0
+    return inferencer
 
 
 def people(inferencer: HetPoseInferencer, inputs, **options) -> list[dict]:
@@ -159,7 +165,7 @@ def test_pictures_and_numbers_agree_in_pixels(model: PoseModel, tmp_path: Path) 
     """The line of an ellipse lies at its coverage's radius from the mean that the JSON states."""
     image = np.zeros((240, 320, 3), np.uint8)
     inferencer = HetPoseInferencer(model, calibration=Recalibration((0.02,), (0.0,), 8, 1, 0, 0))
-    inferencer.visualizer.legend = False
+    in_pixels(inferencer).visualizer.legend = False
     inferencer.visualizer.skeleton = []
     for coverage in (0.5, 0.9):
         (result,) = inferencer(
@@ -434,7 +440,8 @@ def test_a_covariance_with_a_negative_eigenvalue_is_refused(
 def test_a_student_model_writes_its_degrees_of_freedom(tmp_path: Path) -> None:
     covariance = dict(type='StudentCovariance', scale=dict(type='CholeskyCovariance'))
     objective = dict(type='StudentNLLObjective')
-    student = HetPoseInferencer(tiny_model(tmp_path, covariance=covariance, objective=objective))
+    model = tiny_model(tmp_path, covariance=covariance, objective=objective)
+    student = in_pixels(HetPoseInferencer(model))
     (person,) = people(student, noise_image())
     assert person['degrees_of_freedom'] > 2
     jsonschema.validate([person], schema())
@@ -446,3 +453,29 @@ def test_a_student_model_writes_its_degrees_of_freedom(tmp_path: Path) -> None:
     assert none[0]['predictions'] == [[]]
     with np.load(next(iter(tmp_path.glob('*.npz')))) as arrays:
         assert arrays['degrees_of_freedom'].shape == (0,)
+
+
+def test_small_images_make_readable_pictures(model: PoseModel, tmp_path: Path) -> None:
+    write_images(tmp_path, 1)
+    options = dict(bboxes=[BOXES[0]], return_vis=True)
+    (result,) = HetPoseInferencer(model)(tmp_path, **options)
+    assert result['visualization'][0].shape == (360, 480, 3)
+    (again,) = in_pixels(HetPoseInferencer(model))(tmp_path, **options)
+    assert result['predictions'] == again['predictions']  # the numbers are those of the image
+
+
+def test_lines_joints_and_background_are_chosen(inferencer: HetPoseInferencer) -> None:
+    image = noise_image(240, 320)
+    pictures = {}
+    for name, options in dict(
+        plain={},
+        thick=dict(thickness=9),
+        large=dict(radius=12),
+        numbered=dict(show_kpt_idx=True),
+        black=dict(black_background=True),
+    ).items():
+        (result,) = inferencer(image, return_vis=True, **options)
+        pictures[name] = result['visualization'][0]
+    for name in ('thick', 'large', 'numbered', 'black'):
+        assert (pictures[name] != pictures['plain']).any(), name
+    assert pictures['black'].mean() < pictures['plain'].mean()
