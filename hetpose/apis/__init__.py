@@ -13,6 +13,7 @@ _MODULES = {
     'data.prepare_uci': ('prepare_uci_sets',),
     'data.pseudo_labels': ('make_pseudo_labels',),
     'demo.hybrid': ('results_table', 'run_demo'),
+    'demo.photographs': ('draw_photographs',),
     'doctor': ('diagnose',),
     'export.onnx': ('export_onnx',),
     'fit.fit': ('FitSettings', 'fit_covariance'),

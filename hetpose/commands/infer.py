@@ -1,6 +1,9 @@
 """Predict poses with their covariances on an image, a folder, a glob, a video or a camera.
 
+Pictures and predictions go to the folder outputs, or where --vis-out-dir and --pred-out-dir say.
+
 examples:
+  hetpose infer photo.jpg
   hetpose infer photo.jpg --config CONFIG --checkpoint FILE.pth --vis-out-dir out
   hetpose infer 'photos/*.jpg' --config CONFIG --checkpoint FILE.pth --bboxes boxes.json \\
       --pred-out-dir out --full-covariance npz --batch-size 16
@@ -21,22 +24,31 @@ written for the others stays.
 
 import argparse
 import sys
+from pathlib import Path
 
 from tqdm import tqdm
 
 from hetpose import apis
 from hetpose.errors import UserError
 
+OUTPUTS = 'outputs'  # for those who name no folder
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'input', help='image, folder of images, glob (in quotes), video, webcam or webcam:N'
     )
-    parser.add_argument('--config', required=True, help='config of the model')
-    parser.add_argument('--checkpoint', required=True, help='its weights')
+    parser.add_argument(
+        '--config',
+        default='human',
+        help='config of the model, or a model by name (default: human, which comes with hetpose)',
+    )
+    parser.add_argument('--checkpoint', help='its weights; a model by name has its own')
     parser.add_argument('--vis-out-dir', default='', metavar='DIR', help='write pictures here')
     parser.add_argument('--pred-out-dir', default='', metavar='DIR', help='write JSON here')
-    boxes = parser.add_argument_group('where people are (default: one in the whole image)')
+    boxes = parser.add_argument_group(
+        'where people are (default: found by person for a model by name, else the whole image)'
+    )
     boxes.add_argument(
         '--bboxes',
         metavar='FILE',
@@ -108,7 +120,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if not (args.vis_out_dir or args.pred_out_dir or args.show):
-        raise UserError('nothing to do: give --pred-out-dir, --vis-out-dir or --show')
+        args.vis_out_dir = args.pred_out_dir = OUTPUTS
+    if args.checkpoint is None and Path(args.config).suffix:
+        raise UserError(f'--checkpoint is missing: config {args.config} has no weights of its own')
     inferencer = apis.HetPoseInferencer(
         args.config,
         args.checkpoint,

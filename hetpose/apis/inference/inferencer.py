@@ -23,6 +23,7 @@ from hetpose.apis.inference.network import Predictor, Report
 from hetpose.apis.inference.outputs import Outputs, open_outputs
 from hetpose.apis.inference.smoothing import Crowd, MotionSettings
 from hetpose.apis.loading import PoseModel, load_pose_model
+from hetpose.apis.shipped import calibration_of, is_name
 from hetpose.errors import UserError, unknown_name
 from hetpose.visualization import HetPoseVisualizer
 from hetpose.visualization.panels import PANELS
@@ -55,7 +56,9 @@ class HetPoseInferencer:
     """Poses, covariances and pictures from images, folders, globs, arrays, videos and cameras.
 
     Args:
-        pose2d: Config file, mmengine Config, or a model from ``load_pose_model``.
+        pose2d: Config file, mmengine Config, a model from ``load_pose_model``, or the name of a
+            model that comes with hetpose, such as 'human': it brings its calibration, and people
+            are found by 'person'.
         pose2d_weights: Checkpoint file; None leaves the weights random.
         device: 'cpu', 'cuda', 'cuda:1'; None takes a GPU where there is one.
         det_model: 'person', the detector that comes with hetpose; a detector of mmdet by config or
@@ -86,6 +89,9 @@ class HetPoseInferencer:
         calibration: str | Path | Recalibration | None = None,
         cfg_options: dict[str, Any] | None = None,
     ) -> None:
+        if isinstance(pose2d, str) and is_name(pose2d):
+            det_model = people.NAME if det_model is None else det_model
+            calibration = calibration_of(pose2d) if calibration is None else calibration
         if isinstance(pose2d, PoseModel):
             if pose2d_weights is not None or cfg_options:
                 raise UserError('a model that is already built takes no weights and no options')

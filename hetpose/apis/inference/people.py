@@ -22,6 +22,7 @@ SIDES = (256, 512)  # of the longer side: the first finds the large, the second 
 COUNT = 30  # people in one image at one size
 SCORE = 0.12  # below it there are more false boxes than true ones
 OVERLAP = 0.5  # of two boxes of one person
+INSIDE, WEAK = 0.9, 0.3  # a box so far inside a better one that scores so much less is a part
 MULTIPLE = 32  # of the network's input, the stride of its deepest features
 
 
@@ -62,7 +63,7 @@ class PersonDetector:
     def __call__(self, image: np.ndarray) -> np.ndarray:
         found = torch.cat([self._at_size(image, side) for side in self.sides])
         found = found[found[:, 4] >= self.score]
-        return found[nms(found[:, :4], found[:, 4], self.overlap)].cpu().numpy()
+        return without_parts(found[nms(found[:, :4], found[:, 4], self.overlap)].cpu().numpy())
 
     @torch.no_grad()
     def _at_size(self, image: np.ndarray, side: int) -> Tensor:
@@ -81,6 +82,23 @@ class PersonDetector:
         limit = torch.tensor([width, height] * 2, device=device)
         boxes = torch.minimum(found.boxes[0] * back, limit)
         return torch.cat([boxes, found.scores[0, :, None]], dim=1)
+
+
+def without_parts(boxes: np.ndarray) -> np.ndarray:
+    """The boxes (N, 5), the best first, without faces and hands that were taken for people.
+
+    Such a box lies inside a person's and has a far lower score. A child before an adult stays.
+    """
+    kept: list[np.ndarray] = []
+    for box in boxes:
+        low = np.array([np.maximum(box[:2], other[:2]) for other in kept]).reshape(-1, 2)
+        high = np.array([np.minimum(box[2:4], other[2:4]) for other in kept]).reshape(-1, 2)
+        shared = (high - low).clip(min=0).prod(-1)
+        scores = np.array([other[4] for other in kept])
+        inside = shared > INSIDE * np.prod(box[2:4] - box[:2])
+        if not (inside & (box[4] < WEAK * scores)).any():
+            kept.append(box)
+    return np.array(kept).reshape(-1, 5)
 
 
 def _up(length: int) -> int:

@@ -6,7 +6,7 @@ import torch
 from helpers_inference import noise_image
 
 from hetpose.apis.inference.inferencer import HetPoseInferencer
-from hetpose.apis.inference.people import PersonDetector
+from hetpose.apis.inference.people import PersonDetector, without_parts
 from hetpose.apis.loading import PoseModel
 from hetpose.errors import UserError
 from hetpose.models.heads.movenet_heads import MoveNetPose
@@ -50,6 +50,14 @@ def test_boxes_come_back_in_pixels_of_the_image(size: tuple[int, int]) -> None:
     assert found[0, 4] == pytest.approx(0.9)
     assert all(side % 32 == 0 for shape in network.seen for side in shape)
     assert [max(shape) for shape in network.seen] == [256, 512]
+
+
+def test_a_part_of_somebody_is_not_somebody() -> None:
+    person, face = [0, 0, 100, 200, 0.8], [30, 10, 70, 50, 0.2]
+    child, stranger = [10, 80, 60, 200, 0.5], [300, 10, 340, 50, 0.2]
+    boxes = np.array([person, child, face, stranger])
+    np.testing.assert_allclose(without_parts(boxes), boxes[[0, 1, 3]])
+    assert without_parts(boxes[:0]).shape == (0, 5)
 
 
 def test_noise_is_nobody() -> None:
