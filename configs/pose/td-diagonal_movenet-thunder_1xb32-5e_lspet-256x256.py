@@ -3,10 +3,13 @@
 _base_ = ['../_base_/pose_movenet.py']
 model = dict(
     head=dict(
+        temperature=60,
         objective=dict(type='NLLObjective'),
         objective_weight=1.0,
         heatmap_evidence=True,
         covariance=dict(_delete_=True, type='DiagonalCovariance', floor=1e-2),
-    )
+    ),
+    test_cfg=dict(flip_mode='heatmap'),
 )
+optim_wrapper = dict(clip_grad=dict(max_norm=50))
 custom_hooks = [*_base_.custom_hooks, dict(type='FreezeEstimateHook')]
