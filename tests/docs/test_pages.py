@@ -21,7 +21,7 @@ def test_links_and_paths_exist(root, page):
     for link in re.findall(r'\]\(([^)#]+?)\)', text):
         if '://' not in link and not link.endswith('.png'):
             assert (root / 'docs' / link).exists(), link
-    for path in re.findall(r'\b((?:tools|configs|hetpose)/[\w/]+(?:\.\w+(?:\.\w+)?)?)', text):
+    for path in re.findall(r'\b((?:tools|configs|hetpose)/[\w/-]+(?:\.\w+(?:\.\w+)?)?)', text):
         assert (root / path).exists(), path
 
 
