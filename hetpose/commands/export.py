@@ -5,7 +5,8 @@ examples:
 
 Input: image (batch, 3, H, W), float32 from 0 to 255, BGR as OpenCV reads it: the crop of a person,
 warped to the network's input size. Outputs: keypoints (batch, K, 2) in pixels of that input and
-covariance (batch, 2K, 2K) in pixels², in the order x1, y1, x2, y2, ... The batch is dynamic.
+covariance (batch, 2K, 2K) in pixels², in the order x1, y1, x2, y2, ... The batch is dynamic. Of a
+model that fit-covariance wrapped, the raw outputs of its head stand in place of the keypoints.
 
 A Taylor-induced covariance of order 'gradient' is exported with its Jacobian written out; one of
 order 'full', and a predicted precision, cannot be exported. Needs: pip install hetpose[export].

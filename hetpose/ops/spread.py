@@ -12,6 +12,7 @@ from torch import Tensor
 STATISTICS = 8
 """x and y of the peak, its height, the centroid's offset (x, y) from it, log σx, log σy, ρ."""
 
+SMALLEST_MASS = 1e-7  # of a cell, where the peak's is 1
 SMALLEST_SPREAD = 1e-3  # of the map's side; a single cell has no spread at all
 
 
@@ -21,7 +22,11 @@ def _mass(scores: Tensor, dims: tuple[int, ...]) -> Tensor:
     Squares leave less to a broad background than the scores themselves do, and no scale of the
     scores matters. Where no score is positive the mass is uniform.
     """
-    squares = scores.clamp_min(0).square() + torch.finfo(scores.dtype).tiny
+    positive = scores.clamp_min(0)
+    height = positive.amax(dims, keepdim=True)
+    squares = (positive / torch.where(height > 0, height, 1.0)).square()
+    # A maximum, not a sum: exporters drop the addition of a small number.
+    squares = squares.clamp_min(SMALLEST_MASS)
     return squares / squares.sum(dims, keepdim=True)
 
 
@@ -30,8 +35,13 @@ def _cells(count: int, like: Tensor) -> Tensor:
     return (torch.arange(count, dtype=like.dtype, device=like.device) + 0.5) / count
 
 
+def _variance(mass: Tensor, places: Tensor, mean: Tensor) -> Tensor:
+    """Σ m (p − mean)², of mass (..., n) at places (n,): never negative, as E p² − mean² may be."""
+    return (mass * (places - mean[..., None]).square()).sum(-1)
+
+
 def _log_spread(variance: Tensor) -> Tensor:
-    return 0.5 * (variance.clamp_min(0) + SMALLEST_SPREAD**2).log()
+    return 0.5 * variance.clamp_min(SMALLEST_SPREAD**2).log()
 
 
 def map_statistics(maps: Tensor) -> Tensor:
@@ -43,9 +53,10 @@ def map_statistics(maps: Tensor) -> Tensor:
     mass = _mass(maps, (-2, -1))
     along_x, along_y = mass.sum(-2), mass.sum(-1)
     mean_x, mean_y = along_x @ x, along_y @ y
-    var_x, var_y = along_x @ x.square() - mean_x.square(), along_y @ y.square() - mean_y.square()
+    var_x, var_y = _variance(along_x, x, mean_x), _variance(along_y, y, mean_y)
     product = ((mass @ x) * y).sum(-1) - mean_x * mean_y
-    scale = ((var_x + SMALLEST_SPREAD**2) * (var_y + SMALLEST_SPREAD**2)).sqrt()
+    floor = SMALLEST_SPREAD**2
+    scale = (var_x.clamp_min(floor) * var_y.clamp_min(floor)).sqrt()
     offset_x, offset_y = mean_x - peak_x, mean_y - peak_y
     parts = (peak_x, peak_y, score, offset_x, offset_y, _log_spread(var_x), _log_spread(var_y))
     return torch.stack([*parts, (product / scale).clamp(-1, 1)], dim=-1)
@@ -70,5 +81,5 @@ def _axis_statistics(scores: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     height, index = scores.max(-1)
     mass = _mass(scores, (-1,))
     mean = mass @ places
-    variance = mass @ places.square() - mean.square()
-    return places[index], height, mean - places[index], _log_spread(variance)
+    spread = _log_spread(_variance(mass, places, mean))
+    return places[index], height, mean - places[index], spread

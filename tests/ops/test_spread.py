@@ -63,3 +63,12 @@ def test_vectors_agree_with_the_map_that_they_multiply_to():
     whole, parts = map_statistics(grid), vector_statistics(along_x, along_y)
     places = [0, 1, 3, 4, 5, 6, 7]
     assert torch.allclose(whole[places], parts[places], atol=1e-3)
+
+
+def test_one_cell_far_from_the_origin_is_finite_in_float32():
+    """E p² − mean² would round to a negative variance there."""
+    maps = torch.full((1, 300, 300), 1e-3)
+    maps[0, 291, 297] = 1e3
+    found = map_statistics(maps)
+    assert found.isfinite().all()
+    assert (found[0, 5:7] < math.log(0.1)).all()

@@ -19,6 +19,8 @@ from hetpose.apis.export.taylor import SoftArgmaxJacobian
 from hetpose.apis.loading import PoseModel
 from hetpose.errors import UserError
 from hetpose.fileio import atomic_path
+from hetpose.models.heads.error_model import UNITS
+from hetpose.models.heads.posthoc_head import PosthocCovarianceHead
 from hetpose.ops.affine import transform_covariance
 from hetpose.ops.taylor.terms import TaylorTerms
 
@@ -45,6 +47,9 @@ class ExportedPose(nn.Module):
     mean: Tensor
     std: Tensor
     scale: Tensor
+    units = (
+        'keypoints: pixels of the input, (x, y); covariance: pixels², order x1, y1, x2, y2, ...'
+    )
 
     def __init__(self, model: PoseModel) -> None:
         super().__init__()
@@ -66,7 +71,17 @@ class ExportedPose(nn.Module):
             mean, std = preprocessor.mean.reshape(-1, 1, 1), preprocessor.std.reshape(-1, 1, 1)
         self.register_buffer('mean', mean.clone().float())
         self.register_buffer('std', std.clone().float())
-        self.register_buffer('scale', torch.as_tensor(self.head.decoder.scale_factor).float())
+        self.register_buffer('scale', self._scale(model))
+        self.input_size = self._input_size(model)
+
+    def _scale(self, model: PoseModel) -> Tensor:
+        """What the head's units (x, y) are in input pixels, (2,)."""
+        return torch.as_tensor(self.head.decoder.scale_factor).float()
+
+    def _input_size(self, model: PoseModel) -> tuple[int, int]:
+        """(w, h) of the image."""
+        width, height = self.head.decoder.input_size
+        return int(width), int(height)
 
     def _taylor_terms(self, features: Tensor, z: Tensor) -> TaylorTerms:
         lifted = features + self.head.bottleneck.lift(z)
@@ -77,16 +92,61 @@ class ExportedPose(nn.Module):
         """Names of what ``forward`` returns."""
         return (*OUTPUTS, TAILS) if self.head.covariance.heavy_tailed else OUTPUTS
 
-    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
+    def _features(self, image: Tensor) -> Any:
         image = image[:, [2, 1, 0]] if self.swap_channels else image
         features = self.backbone((image - self.mean) / self.std)
-        if self.neck is not None:
-            features = self.neck(features)
-        predicted = self.head.forward(features)
+        return features if self.neck is None else self.neck(features)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
+        predicted = self.head.forward(self._features(image))
         keypoints = predicted.mean.unflatten(-1, (-1, 2)) * self.scale
         covariance = transform_covariance(predicted.covariance.matrix, torch.diag(self.scale))
         nu = predicted.covariance.degrees_of_freedom
         return (keypoints, covariance) if nu is None else (keypoints, covariance, nu)
+
+
+class ExportedPosthoc(ExportedPose):
+    """Image (B, 3, H, W) → the wrapped head's raw outputs, and covariance (B, 2K, 2K).
+
+    The raw outputs are those of the unwrapped model: heatmaps; simcc_x and simcc_y; coordinates;
+    or coordinates and the heatmaps that they were read from. mmpose decodes them outside the
+    network, and so does whoever uses the file. The covariance is in input pixels.
+    """
+
+    units = 'covariance: pixels² of the input, order x1, y1, x2, y2, ...; the others as in mmpose'
+
+    def _scale(self, model: PoseModel) -> Tensor:
+        return torch.full((2,), max(self._input_size(model)) / UNITS)
+
+    def _input_size(self, model: PoseModel) -> tuple[int, int]:
+        for step in model.pipeline().transforms:
+            if hasattr(step, 'input_size'):
+                return int(step.input_size[0]), int(step.input_size[1])
+        raise UserError(f'{model.name} cannot be exported: its test pipeline has no TopdownAffine')
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        width, height = self.input_size
+        with torch.no_grad():
+            raw = self._raw(self.head.forward(self._features(torch.zeros(1, 3, height, width))))
+        if len(raw) == 2 and raw[1].ndim == 3:
+            names = ('simcc_x', 'simcc_y')
+        else:
+            names = tuple('heatmaps' if part.ndim == 4 else 'coordinates' for part in raw)
+        tails = (TAILS,) if self.head.covariance.heavy_tailed else ()
+        return (*names, 'covariance', *tails)
+
+    @staticmethod
+    def _raw(predicted: Any) -> tuple[Tensor, ...]:
+        outputs = predicted.outputs
+        outputs = outputs[-1] if isinstance(outputs, list) else outputs
+        return outputs if isinstance(outputs, tuple) else (outputs,)
+
+    def forward(self, image: Tensor) -> tuple[Tensor, ...]:
+        predicted = self.head.forward(self._features(image))
+        covariance = transform_covariance(predicted.covariance.matrix, torch.diag(self.scale))
+        nu = predicted.covariance.degrees_of_freedom
+        return (*self._raw(predicted), covariance, *(() if nu is None else (nu,)))
 
 
 def refuse_unsupported(model: PoseModel) -> None:
@@ -113,12 +173,14 @@ def export_onnx(model: PoseModel, path: str | Path, opset: int = 18) -> float:
     """Write the model, check the file against torch, and return the largest difference.
 
     Inputs: ``image`` (batch, 3, H, W). Outputs: ``keypoints`` (batch, K, 2) and ``covariance``
-    (batch, 2K, 2K); of a Student-t also ``degrees_of_freedom`` (batch). The batch is dynamic. The
-    file's metadata name the joints, the input size, the units and the config.
+    (batch, 2K, 2K); of a Student-t also ``degrees_of_freedom`` (batch). In place of keypoints a
+    wrapped head of mmpose has its own raw outputs: see ``ExportedPosthoc``. The batch is dynamic.
+    The file's metadata name the joints, the input size, the units and the config.
     """
     refuse_unsupported(model)
-    module = ExportedPose(model).cpu().eval()
-    width, height = module.head.decoder.input_size
+    posthoc = isinstance(model.network.head, PosthocCovarianceHead)
+    module = (ExportedPosthoc if posthoc else ExportedPose)(model).cpu().eval()
+    width, height = module.input_size
     example = torch.rand(2, 3, height, width) * 255
     with atomic_path(path) as temporary:
         try:
@@ -162,11 +224,10 @@ def _metadata(model: PoseModel, module: ExportedPose) -> dict[str, str]:
         'hetpose.config': model.name,
         # All of them, as the module returns them; test_cfg may choose some for predictions.
         'hetpose.joint_names': json.dumps(list(model.meta['keypoint_id2name'].values())),
-        'hetpose.input_size': json.dumps(list(module.head.decoder.input_size)),
+        'hetpose.input_size': json.dumps(list(module.input_size)),
         'hetpose.image': 'values 0 to 255, channels '
         + ('BGR' if module.swap_channels else 'as trained'),
-        'hetpose.units': 'keypoints: pixels of the input, (x, y); covariance: pixels², order '
-        'x1, y1, x2, y2, ...',
+        'hetpose.units': module.units,
     }
 
 
@@ -178,7 +239,7 @@ def check_onnx(path: str | Path, module: ExportedPose, sizes: tuple[int, ...] = 
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=['CPUExecutionProvider'])
-    width, height = module.head.decoder.input_size
+    width, height = module.input_size
     worst = 0.0
     for size in sizes:
         generator = torch.Generator().manual_seed(size)
@@ -189,7 +250,8 @@ def check_onnx(path: str | Path, module: ExportedPose, sizes: tuple[int, ...] = 
         for ours, theirs in zip(found, expected, strict=True):
             reference = theirs.numpy()
             magnitude = max(1.0, float(np.abs(reference).max()))
-            worst = max(worst, float(np.abs(ours - reference).max()) / magnitude)
+            gap = float(np.abs(ours - reference).max()) / magnitude
+            worst = max(worst, gap if np.isfinite(gap) else float('inf'))
     if not worst <= TOLERANCE:
         raise UserError(f'the exported file differs from torch by {worst:.1e}; it was not kept')
     return worst

@@ -12,7 +12,7 @@ from mmpose.datasets.datasets.utils import parse_pose_metainfo
 from mmpose.registry import DATASETS
 
 from hetpose.errors import UserError
-from hetpose.models.heads.posthoc_head import refuse_head
+from hetpose.models.heads.foreign_head import refuse_head
 
 WRAPPER = 'PosthocCovarianceHead'
 ESTIMATOR = 'TopdownPoseEstimator'

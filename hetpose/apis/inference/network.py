@@ -20,6 +20,7 @@ from hetpose.apis.inference.conditioning import Given, condition_pose, scores_fr
 from hetpose.apis.inference.inputs import BadInput, Picture
 from hetpose.apis.loading import PoseModel
 from hetpose.errors import PredictionError, UserError
+from hetpose.models.heads.posthoc_head import PosthocCovarianceHead
 from hetpose.ops.blocks import joint_blocks
 
 Report = Callable[[BadInput], None]
@@ -149,6 +150,8 @@ class Predictor:
         joints = len(self.joint_names)
         heavy = self.model.network.head.covariance.heavy_tailed
         tails = dict(degrees_of_freedom=np.zeros(0)) if heavy else {}
+        if isinstance(self.model.network.head, PosthocCovarianceHead):
+            tails['keypoint_probabilities'] = np.zeros((0, joints), np.float32)
         return InstanceData(
             **tails,
             keypoints=np.zeros((0, joints, 2), np.float32),
@@ -166,7 +169,10 @@ class Predictor:
         scores = scores_from(covariances, instances.bboxes, self.model.score_radius, nu)
         instances.covariances = covariances
         instances.keypoint_covariances = joint_blocks(covariances)
-        instances.keypoint_scores = instances.keypoints_visible = scores
+        if 'keypoint_probabilities' in instances:  # the scores are those of a wrapped head
+            instances.keypoint_probabilities = scores
+        else:
+            instances.keypoint_scores = instances.keypoints_visible = scores
 
     def condition(self, sample: PoseDataSample, given: Given) -> None:
         """Move the one person of a sample to what the given joints say."""

@@ -40,6 +40,8 @@ def to_json(instances: InstanceData, full_covariance: bool = False) -> list[dict
             'bbox': [instances.bboxes[i].tolist()],  # mmpose wraps the box in a list
             'bbox_score': float(instances.bbox_scores[i]),
         }
+        if 'keypoint_probabilities' in instances:
+            person['keypoint_probabilities'] = instances.keypoint_probabilities[i].tolist()
         if 'degrees_of_freedom' in instances:
             person['degrees_of_freedom'] = float(instances.degrees_of_freedom[i])
         if full_covariance:
@@ -55,7 +57,7 @@ def to_arrays(frames: Sequence[InstanceData], frame_ids: Sequence[int]) -> dict[
     counts = [len(instances.keypoints) for instances in frames]
     arrays = {'frame_id': np.repeat(np.asarray(frame_ids, dtype=np.int64), counts)}
     names = ['keypoints', 'keypoint_scores', 'covariances', 'bboxes', 'bbox_scores']
-    for name in ('track_ids', 'degrees_of_freedom'):
+    for name in ('track_ids', 'degrees_of_freedom', 'keypoint_probabilities'):
         names += [name] if all(name in instances for instances in frames) else []
     for name in names:
         arrays[name] = np.concatenate([np.asarray(instances[name]) for instances in frames])

@@ -23,6 +23,7 @@ class ErrorRows(Dataset):
             raise ValueError(
                 f'{len(evidence)} rows of evidence, {len(residual)} residuals, {len(mask)} masks'
             )
+        self.metainfo: dict = {}  # mmengine warns where there is none
         self.arrays = dict(evidence=evidence, residual=residual, mask=mask)
 
     def __len__(self) -> int:

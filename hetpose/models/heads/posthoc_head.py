@@ -19,26 +19,18 @@ from torch import Tensor, nn
 from hetpose.errors import UserError
 from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.heads.error_model import UNITS, ErrorModel
+from hetpose.models.heads.foreign_head import (
+    channels_of,
+    joints_of,
+    refuse_head,
+    warps_to_centres,
+)
 from hetpose.models.heads.pose_prediction import add_covariances
 from hetpose.models.heads.posthoc_evidence import joint_evidence, pooled_features, pooling_grid
 from hetpose.ops.affine import scale_covariance
 from hetpose.ops.covariance import Covariance
 from hetpose.ops.spd import to_float64
 
-BOTTOM_UP = 'it finds all people of an image at once, and what wraps a head sees no single person'
-LIFTED = 'it predicts three coordinates a joint, and the covariance is one of pixels'
-REFUSED = {
-    'AssociativeEmbeddingHead': BOTTOM_UP,
-    'CIDHead': BOTTOM_UP,
-    'DEKRHead': BOTTOM_UP,
-    'EDPoseHead': BOTTOM_UP,
-    'RTMOHead': BOTTOM_UP,
-    'YOLOXPoseHead': BOTTOM_UP,
-    'InternetHead': LIFTED,
-    'MotionRegressionHead': LIFTED,
-    'TemporalRegressionHead': LIFTED,
-    'TrajectoryRegressionHead': LIFTED,
-}
 NO_FLIP = {'flip_test': False}
 
 
@@ -102,8 +94,8 @@ class PosthocCovarianceHead(BaseHead):
                 f'{head["type"]} cannot be wrapped without a decoder: it has no keypoints'
             )
         self.score_radius = score_radius
-        self.joints = num_keypoints or _joints(self.head)
-        channels = feature_channels or _channels(self.head)
+        self.joints = num_keypoints or joints_of(self.head)
+        channels = feature_channels or channels_of(self.head)
         # Regression heads take vectors, which have no places to pool over.
         flat = isinstance(self._forwarding, RegressionHead | RLEHead)
         self.grid = 1 if flat else pooling_grid(channels)
@@ -250,7 +242,7 @@ class PosthocCovarianceHead(BaseHead):
                     'PosthocCovarianceHead needs the keypoints in the crop: set '
                     'pack_transformed=True in PackPoseInputs of the training pipeline'
                 )
-            span = size - 1 if _warps_to_centres(self.decoder) else size
+            span = size - 1 if warps_to_centres(self.decoder) else size
             target = np.asarray(truth.transformed_keypoints)[..., :2] * (size / span)
             error = (target - predicted.keypoints[..., :2]) * (UNITS / size.max())
             visible = np.asarray(truth.keypoints_visible).reshape(*error.shape[:2], -1)[..., 0] > 0
@@ -265,37 +257,6 @@ class PosthocCovarianceHead(BaseHead):
             for name in names:
                 state_dict[f'{prefix}head.{name.removeprefix(prefix)}'] = state_dict.pop(name)
         super()._load_from_state_dict(state_dict, prefix, *args)
-
-
-def refuse_head(head: dict) -> None:
-    """A UserError that says why, where a head cannot be wrapped."""
-    kind = head.get('type')
-    name = (kind if isinstance(kind, str) else getattr(kind, '__name__', '')).rpartition('.')[2]
-    if name in REFUSED:
-        raise UserError(f'{name} cannot be wrapped: {REFUSED[name]}')
-
-
-def _joints(head: nn.Module) -> int:
-    """The number of joints that a head predicts."""
-    found = getattr(head, 'num_joints', None) or getattr(head, 'out_channels', None)
-    if not isinstance(found, int):
-        raise UserError(f'{type(head).__name__}: give num_keypoints, which it does not say')
-    combined = getattr(getattr(head, 'decoder', None), 'heatmap_type', None) == 'combined'
-    return found // 3 if combined else found  # UDP's offset maps
-
-
-def _channels(head: nn.Module) -> int:
-    """The channels of the last feature map that a head takes."""
-    found = getattr(head, 'in_channels', None) or getattr(head, 'unit_channels', None)
-    found = found[-1] if isinstance(found, list | tuple) else found
-    if not isinstance(found, int):
-        raise UserError(f'{type(head).__name__}: give feature_channels, which it does not say')
-    return found
-
-
-def _warps_to_centres(decoder: Any) -> bool:
-    """Whether the crop spans input_size − 1 pixels, as for UDP."""
-    return type(decoder).__name__ == 'UDPHeatmap' or bool(getattr(decoder, 'use_udp', False))
 
 
 def _learns(feats: Any) -> bool:

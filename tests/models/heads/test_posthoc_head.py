@@ -18,7 +18,7 @@ from helpers_posthoc import (
 from mmpose.registry import MODELS
 
 from hetpose.errors import UserError
-from hetpose.models.heads.posthoc_head import refuse_head
+from hetpose.models.heads.foreign_head import refuse_head
 
 FLIP_TEST = dict(flip_test=True, flip_mode='heatmap', shift_coords=True)
 
