@@ -27,6 +27,7 @@ from hetpose.apis.fit.foreign import (
 )
 from hetpose.apis.fit.report import FitReport, FormScore, in_pixels
 from hetpose.apis.fit.training import (
+    PRIOR,
     TrainingSettings,
     check_enough,
     constant_covariance,
@@ -59,7 +60,7 @@ class FitSettings:
     rank: int | None = None
     tails: str = 'gaussian'
     floor: float = 1e-4
-    prior: float = 0.02
+    prior: float = PRIOR
     components: int = 48
     width: int = 128
     conformal: float = 0.9
