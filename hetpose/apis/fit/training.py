@@ -18,8 +18,8 @@ from tqdm import tqdm
 from hetpose.apis.fit.cache import Errors
 from hetpose.datasets.pose.error_rows import ErrorRows
 from hetpose.errors import UserError
-from hetpose.evaluation.functional.pose import residual_covariance
 from hetpose.models.heads.error_model import UNITS, ErrorModel
+from hetpose.ops.moments import pair_sums, residual_covariance
 
 PRIOR = 0.1
 """What the anchor counts in a fit: it keeps Σ above a tenth of the anchor, gross errors or not."""
@@ -95,7 +95,7 @@ def prepare(errors: ErrorModel, fit: Errors, diagonal: bool = False) -> None:
 
 def constant_covariance(errors: Errors) -> Tensor:
     """One covariance (d, d) of all errors, in per cent of the crop's longer side, squared."""
-    return residual_covariance(*scaled(errors))
+    return residual_covariance(*pair_sums(*scaled(errors)), shrink=True)
 
 
 @torch.no_grad()
