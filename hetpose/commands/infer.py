@@ -94,6 +94,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='"JOINT=X,Y;…"',
         help='known joints, in pixels: the others are conditioned on them (one image, one person)',
     )
+    parser.add_argument(
+        '--robust',
+        action='store_true',
+        help='given joints move another one only where its present place has become improbable',
+    )
     parser.add_argument('--calibration', metavar='FILE', help='what hetpose calibrate wrote')
     drawing = parser.add_argument_group('pictures')
     drawing.add_argument(
@@ -157,6 +162,7 @@ def run(args: argparse.Namespace) -> int:
         pred_out_dir=args.pred_out_dir,
         full_covariance=args.full_covariance,
         given=apis.parse_given(args.given) if args.given else None,
+        robust=args.robust,
         smooth=args.smooth,
         num_instances=args.num_instances,
         show_progress=args.show_progress or sys.stderr.isatty(),

@@ -141,6 +141,7 @@ class HetPoseInferencer:
         return_datasamples: bool = False,
         full_covariance: str | None = None,
         given: Given | None = None,
+        robust: bool = False,
         on_bad_input: Callable[[BadInput], None] | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Predict; a generator with one item for every image or frame, in order.
@@ -172,6 +173,8 @@ class HetPoseInferencer:
             full_covariance: 'json' or 'npz': also write the full covariance, and where.
             given: Known places (x, y) by joint name: the others are conditioned on them. For one
                 image with one person.
+            robust: Given joints move another one only where its present place has become
+                improbable; see ``condition_pose``.
             on_bad_input: Called with every input that cannot be predicted, after which the next
                 one follows; None raises a UserError instead.
         """
@@ -215,7 +218,8 @@ class HetPoseInferencer:
             settings = smooth if isinstance(smooth, MotionSettings) else MotionSettings()
             found = self._smooth(found, source, settings, wanted)
         live = isinstance(source, Webcam)
-        return self._deliver(found, outputs, drawing, given, return_datasamples, report, live)
+        found = self._condition(found, given, robust, report)
+        return self._deliver(found, outputs, drawing, return_datasamples, report, live)
 
     def _smooth(
         self,
@@ -258,22 +262,36 @@ class HetPoseInferencer:
         if isinstance(source, Images):  # a video's own count of frames is an estimate
             boxes.check_length(len(source))
 
+    def _condition(
+        self,
+        found: Iterator[tuple[Picture, PoseDataSample]],
+        given: Given | None,
+        robust: bool,
+        report: Report,
+    ) -> Iterator[tuple[Picture, PoseDataSample]]:
+        """Every prediction, given some joints; what cannot be conditioned is reported."""
+        for picture, sample in found:
+            try:
+                if given is not None:
+                    self.predictor.condition(sample, given, robust)
+            except ValueError as error:
+                report(BadInput(picture.name, str(error)))
+                continue
+            yield picture, sample
+
     def _deliver(
         self,
         found: Iterator[tuple[Picture, PoseDataSample]],
         outputs: Outputs,
         drawing: Drawing,
-        given: Given | None,
         return_datasamples: bool,
         report: Report,
         live: bool = False,
     ) -> Iterator[dict[str, Any]]:
-        """Condition, draw, write and hand over every prediction."""
+        """Draw, write and hand over every prediction."""
         try:
             for picture, sample in found:
                 try:
-                    if given is not None:
-                        self.predictor.condition(sample, given)
                     _check_gaussians(sample.pred_instances)
                 except ValueError as error:
                     report(BadInput(picture.name, str(error)))

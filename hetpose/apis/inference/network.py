@@ -174,8 +174,8 @@ class Predictor:
         else:
             instances.keypoint_scores = instances.keypoints_visible = scores
 
-    def condition(self, sample: PoseDataSample, given: Given) -> None:
-        """Move the one person of a sample to what the given joints say."""
+    def condition(self, sample: PoseDataSample, given: Given, robust: bool = False) -> None:
+        """Move the one person of a sample to where the given joints put it."""
         people = sample.pred_instances
         if len(people.keypoints) != 1:
             raise ValueError(f'given joints belong to one person, not {len(people.keypoints)}')
@@ -186,6 +186,7 @@ class Predictor:
             given,
             self.joint_names,
             None if tails is None else float(tails[0]),
+            robust,
         )
         people.keypoints = keypoints[None]
         if nu is not None:

@@ -168,3 +168,50 @@ def test_a_student_of_a_prediction_file_keeps_its_degrees_of_freedom(
         np.array(changed['full_covariance']), np.array([0, 0, 40, 30]), 0.05, 5.0
     )
     np.testing.assert_allclose(changed['keypoint_scores'], expected)
+
+
+@pytest.mark.parametrize('nu', [None, 4.0])
+def test_robust_leaves_a_joint_that_may_be_right_and_moves_one_that_cannot(nu) -> None:
+    """A short way is hardly gone; a long one against a small covariance is gone whole."""
+    loose = np.eye(6)
+    loose[:2, 4:] = loose[4:, :2] = 0.3 * np.eye(2)  # the neck tells little about the left wrist
+    tight = np.eye(6)
+    tight[:2, 4:] = tight[4:, :2] = 0.999 * np.eye(2)
+    given = {'neck': tuple(MEAN[2] + 4.0)}
+    for covariance, least, most in ((loose, 0.1, 0.6), (tight, 0.95, 1 + 1e-9)):
+        plain = condition_pose(MEAN, covariance, given, NAMES, nu)
+        robust = condition_pose(MEAN, covariance, given, NAMES, nu, robust=True)
+        way = np.linalg.norm(plain.keypoints[0] - MEAN[0])
+        share = np.linalg.norm(robust.keypoints[0] - MEAN[0]) / way
+        assert least < share < most
+        np.testing.assert_array_equal(robust.keypoints[2], given['neck'])
+        np.testing.assert_allclose(robust.keypoints[1], MEAN[1])
+        assert robust.degrees_of_freedom == plain.degrees_of_freedom
+
+
+def test_what_the_gate_leaves_open_is_in_the_covariance() -> None:
+    covariance = np.eye(6)
+    covariance[:2, 4:] = covariance[4:, :2] = 0.6 * np.eye(2)
+    given = {'neck': tuple(MEAN[2] + 2.0)}
+    plain = condition_pose(MEAN, covariance, given, NAMES)
+    robust = condition_pose(MEAN, covariance, given, NAMES, robust=True)
+    way = plain.keypoints[0] - MEAN[0]
+    share = np.linalg.norm(robust.keypoints[0] - MEAN[0]) / np.linalg.norm(way)
+    added = robust.covariance - plain.covariance
+    np.testing.assert_allclose(added[:2, :2], share * (1 - share) * np.outer(way, way))
+    added[:2, :2] = 0
+    np.testing.assert_allclose(added, 0, atol=1e-12)
+    assert not robust.covariance[4:].any()
+
+
+def test_robust_with_every_joint_given_and_with_none(covariance: np.ndarray) -> None:
+    everything = {name: (float(k), 0.0) for k, name in enumerate(NAMES)}
+    found = condition_pose(MEAN, covariance, everything, NAMES, robust=True)
+    assert not found.covariance.any()
+    none = condition_pose(MEAN, covariance, {}, NAMES, robust=True)
+    np.testing.assert_allclose(none.keypoints, MEAN)
+    once = condition_pose(MEAN, covariance, {'neck': (5.0, 5.0)}, NAMES, robust=True)
+    again = condition_pose(
+        once.keypoints, once.covariance, {'head': (1.0, 1.0)}, [*NAMES[:2], 'head'], robust=True
+    )
+    assert np.isfinite(again.keypoints).all()
