@@ -28,6 +28,7 @@ _FAR = float(1 << 20)  # positions beyond this overflow cv2's fixed-point arithm
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
 _FONT_PIXELS = 22  # height of a capital in _FONT at scale 1
 _LEGIBLE = 7.0  # pixels of a capital
+_TINTED = 0.12  # of the image's side: larger ellipses have a weaker tint
 
 Colour = tuple[int, int, int]
 
@@ -80,8 +81,13 @@ def draw_dot(image: np.ndarray, center: np.ndarray, colour: Colour, radius: floa
 
 
 def _tint(image: np.ndarray, ring: np.ndarray, colour: Colour, opacity: float = 0.2) -> None:
-    """Colour the inside of a closed line, so that an ellipse is not taken for a bone."""
+    """Colour the inside of a closed line, so that an ellipse is not taken for a bone.
+
+    One that covers much of the image is tinted less, so that many of them do not bury it.
+    """
     height, width = image.shape[:2]
+    extent = float(np.sqrt(np.prod(np.ptp(ring, axis=0))))
+    opacity *= min(1.0, _TINTED * _side(image) / max(extent, 1e-6))
     low = np.floor(ring.min(0)).clip(0, (width, height)).astype(int)
     high = np.ceil(ring.max(0) + 1).clip(0, (width, height)).astype(int)
     if (high <= low).any():

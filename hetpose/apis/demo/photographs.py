@@ -12,6 +12,7 @@ from hetpose.apis.shipped import known_models
 
 FOLDER = Path(__file__).with_name('photos')  # SOURCES.md in it names sources and licences
 MODEL = 'human'
+SHOWN = 0.05  # joints that score less lie outside the photographs
 
 
 def photographs() -> list[Path]:
@@ -32,7 +33,7 @@ def draw_photographs(
         if MODEL not in known_models():
             return
         inferencer = HetPoseInferencer(MODEL)
-    options: dict[str, Any] = dict(panels=['correlation'], full_covariance='json')
+    options: dict[str, Any] = dict(panels=['correlation'], full_covariance='json', kpt_thr=SHOWN)
     results = inferencer(photographs(), vis_out_dir=folder, pred_out_dir=folder, **options)
     for result in results:
         picture = Path(folder) / Path(result['input']).name
