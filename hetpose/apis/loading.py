@@ -131,12 +131,13 @@ def load_network(
     """
     chosen = find_device(device)
     init_default_scope(config.get('default_scope', 'mmpose'))
+    content: dict[str, Any] = {} if checkpoint is None else read_checkpoint(checkpoint)
+    if 'model' not in config:
+        raise UserError(f'config {config.filename}: it has no model')
     settings = copy.deepcopy(config.model)
     without_init(settings)
     network: Any = revert_sync_batchnorm(MODELS.build(settings))
-    content: dict[str, Any] = {}
     if checkpoint is not None:
-        content = read_checkpoint(checkpoint)
         enter_phase(network, config, content)
         load_weights(network, content, checkpoint, whole)
         if any(hook['type'] == 'KeepBestHook' for hook in config.get('custom_hooks') or []):

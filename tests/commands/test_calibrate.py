@@ -44,7 +44,7 @@ def test_arrays_to_report_and_a_bad_file_keeps_it(run, tmp_path):
 def test_it_says_what_is_missing(run):
     code, _, error = run('config.py')
     assert code == 2
-    assert 'give CONFIG and CHECKPOINT' in error
+    assert 'give the checkpoint of config.py' in error
     code, _, error = run('nowhere.py', 'x.pth')
     assert code == 2
     assert error.startswith('error: config not found')

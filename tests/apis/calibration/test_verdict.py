@@ -1,5 +1,7 @@
 """The verdict judges the whole: a right scale on average is not enough."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -38,7 +40,7 @@ def test_a_wrong_scale(factor: float, word: str) -> None:
 def test_a_right_scale_with_gross_errors_is_not_called_right() -> None:
     target = gross_errors()
     text = judged(target)
-    assert (target**2).mean() == pytest.approx(1)
+    assert (target**2).mean() == pytest.approx(1, rel=0.05)
     assert text.startswith('Not calibrated')
     assert 'PIT is not uniform (p < 1e-06)' in text
     assert 'few are gross' in text
@@ -48,7 +50,9 @@ def test_the_joint_that_is_wrong_is_named() -> None:
     target = NORMAL.copy()
     target[:, 2:4] *= 2
     result = calibration(0 * target, COVARIANCE, target, block=2, names=['a', 'b', 'c', 'd'])
-    assert 'Furthest off: b (4' in result.verdict()
+    named = re.search(r'Furthest off: b \(([\d.]+) times\)', result.verdict())
+    assert named is not None
+    assert float(named[1]) == pytest.approx(4, rel=0.1)
 
 
 def predictions(target: np.ndarray, groups: torch.Tensor | None = None) -> Predictions:

@@ -110,8 +110,8 @@ def test_a_gaussian_model_is_as_it_was() -> None:
     )
     heavy = HeteroscedasticRegressor(2, DIM, dict(type='StudentNLLObjective'), STUDENT, **settings)
     assert gaussian.state_dict().keys() == heavy.state_dict().keys()
-    for name, value in gaussian.state_dict().items():
-        assert torch.equal(value, heavy.state_dict()[name])
+    for name, value in gaussian.named_parameters():
+        assert torch.equal(value, heavy.get_parameter(name))
     assert set(gaussian.eval().predict(torch.randn(5, 2))) == {'mean', 'covariance'}
 
 
