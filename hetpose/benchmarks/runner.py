@@ -11,6 +11,7 @@ import torch
 from mmengine.config import Config
 from mmengine.dataset import DefaultSampler
 from mmpose.registry import MODELS
+from torch import nn
 
 from hetpose.benchmarks.harness import Row
 from hetpose.datasets.regression import load_splits
@@ -40,16 +41,16 @@ def unit_config(folder: Path, epochs: int) -> Config:
     return config
 
 
-def with_runner(config: Config) -> float:
-    """Seconds of ``Runner.train()``: hooks, logs, choice of weights on validation data and all."""
+def with_runner(config: Config) -> tuple[float, nn.Module]:
+    """Seconds of ``Runner.train()``, hooks, logs, choice of weights and all, and its model."""
     runner = SuiteRunner.from_cfg(config)
     start = time.perf_counter()
     runner.train()
-    return time.perf_counter() - start
+    return time.perf_counter() - start, runner.model
 
 
-def bare(config: Config) -> float:
-    """Seconds of the shortest loop that takes the same steps on the same batches."""
+def bare(config: Config) -> tuple[float, nn.Module]:
+    """Seconds of the shortest loop that takes the same steps on the same batches; its model."""
     resolved = resolve(config)
     train = load_splits(resolved.train_dataloader.dataset.source)['train']
     model = MODELS.build(resolved.model)
@@ -65,7 +66,7 @@ def bare(config: Config) -> float:
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
-    return time.perf_counter() - start
+    return time.perf_counter() - start, model
 
 
 def run(quick: bool = False) -> list[Row]:
@@ -73,7 +74,7 @@ def run(quick: bool = False) -> list[Row]:
     epochs, repeats = (2, 1) if quick else (10, 3)
     with tempfile.TemporaryDirectory() as folder:
         config = unit_config(Path(folder), epochs)
-        pairs = [(with_runner(config), bare(config)) for _ in range(repeats)]
+        pairs = [(with_runner(config)[0], bare(config)[0]) for _ in range(repeats)]
     runner, loop = np.median(np.array(pairs), axis=0)
     ratio = float(runner / loop)
     metrics: dict[str, float | str] = {

@@ -33,8 +33,8 @@ LIMITS: tuple[tuple[str, str, float, tuple[int, ...]], ...] = (
 )
 
 
-def training_step(method: str, dim: int) -> Callable[[], None]:
-    """A step of ``method`` on random data with d inputs and d targets, ready to be called."""
+def training_step(method: str, dim: int) -> Callable[[], torch.Tensor]:
+    """A step of ``method`` on random data with d inputs and d targets; a call returns its loss."""
     objective, covariance = METHODS[method]
     model = MODELS.build(
         {
@@ -52,11 +52,12 @@ def training_step(method: str, dim: int) -> Callable[[], None]:
     half = torch.randn(BATCH, dim, dim, generator=generator) / dim**0.5
     root = symmetric_sqrt(half @ half.mT)
 
-    def step() -> None:
+    def step() -> torch.Tensor:
         loss = model(x, y, target_root=root, mode='loss')['loss']
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
+        return loss.detach()
 
     return step
 

@@ -126,8 +126,8 @@ def _describe(slope: Tensor) -> str:
     return f'finite, largest {slope.abs().max().item():.2g}'
 
 
-def prepare_step(name: str, dim: int) -> Callable[[], None]:
-    """One training step of a mean and a factor network of the suites' width."""
+def prepare_step(name: str, dim: int) -> Callable[[], torch.Tensor]:
+    """One training step of a mean and a factor network of the suites' width; returns its loss."""
     torch.manual_seed(0)
     width = dim * dim + 2
     mean, spread = ResidualMLP(dim, dim, width), ResidualMLP(dim, dim * dim, width)
@@ -138,11 +138,13 @@ def prepare_step(name: str, dim: int) -> Callable[[], None]:
     root = symmetric_sqrt(target @ target.mT)
     distance = {'w2': w2_squared, 'w2_bound': w2_squared_bound}[name]
 
-    def step() -> None:
+    def step() -> torch.Tensor:
         optimiser.zero_grad()
         factor = spread(x).reshape(BATCH, dim, dim)
-        distance(factor, root, y - mean(x)).mean().backward()
+        loss = distance(factor, root, y - mean(x)).mean()
+        loss.backward()
         optimiser.step()
+        return loss.detach()
 
     return step
 

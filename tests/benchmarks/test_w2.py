@@ -25,6 +25,12 @@ def test_eigenvectors_fail_at_repeated_eigenvalues():
     assert 'NaN' in row.metrics['autograd through eigh']
 
 
-@pytest.mark.parametrize('name', ['w2', 'w2_bound'])
-def test_step_runs(name):
-    w2.prepare_step(name, 3)()
+def test_both_steps_learn_the_same_batch_and_the_bound_is_a_bound():
+    exact, bound = ([float(step()) for _ in range(5)] for step in map(prepare, ['w2', 'w2_bound']))
+    assert exact[-1] < exact[0]
+    assert bound[-1] < bound[0]
+    assert exact[0] <= bound[0]  # from the same weights
+
+
+def prepare(name):
+    return w2.prepare_step(name, 3)

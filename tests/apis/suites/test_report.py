@@ -3,9 +3,12 @@
 import json
 
 import numpy as np
+import pytest
 from PIL import Image
 
+from hetpose.apis.suites import paper
 from hetpose.apis.suites.plan import Settings, Unit
+from hetpose.apis.suites.plots import bivariate, convergence, cost, sinusoid
 from hetpose.apis.suites.report import build_report
 from hetpose.apis.suites.store import DIVERGED, Result, save
 
@@ -59,19 +62,45 @@ def test_paper_protocol_marks_no_losers(tmp_path):
     assert '▽' not in build_report(tmp_path)
 
 
-def test_cost_plot_beside_the_paper(tmp_path):
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that a report saves, by file name."""
+    figures = {}
+
+    def save(figure, path):
+        figures[path.name] = figure
+        return path
+
+    for module in (bivariate, convergence, cost, sinusoid):
+        monkeypatch.setattr(module, 'save', save)
+    return figures
+
+
+def lines_of(axes):
+    """(x, y) of every curve of a panel, rounded."""
+    return [tuple(map(tuple, np.round(line.get_xydata(), 6))) for line in axes.get_lines()]
+
+
+def test_cost_plot_shows_our_costs_beside_the_paper(tmp_path, drawn):
     for dim in (4, 8):
         write(tmp_path, 'multivariate', 'heldout', {'homoscedastic': [1.0]}, f'd{dim}')
     build_report(tmp_path)
-    assert (tmp_path / 'plots' / 'cost.png').exists()
+    time, memory = drawn['cost.png'].axes
+    assert ((4, 2), (8, 2)) in lines_of(time)
+    assert ((4, 8), (8, 8)) in lines_of(memory)
+    published = paper.compute()['time_ms']['nll_tic']
+    assert tuple((d, round(ms, 6)) for d, ms in published.items()) in lines_of(time)
 
 
-def test_sinusoid_plot(tmp_path):
+def test_sinusoid_plot_shows_the_fit(tmp_path, drawn):
     x = np.linspace(-5, 5, 50)
-    fit = {'x': x, 'mean': x, 'std': abs(x), 'true_mean': x, 'true_std': abs(x)}
+    fit = {'x': x, 'mean': 2 * x, 'std': abs(x), 'true_mean': x, 'true_std': abs(x)}
     extra = {'fit': {key: value.tolist() for key, value in fit.items()}}
     write(tmp_path, 'univariate', 'heldout', {'mse': [1.0], 'nll': [1.0]}, 'growing', extra=extra)
-    assert 'fit_growing.png' in build_report(tmp_path)
+    build_report(tmp_path)
+    mean = tuple(map(tuple, np.round(np.column_stack([x, 2 * x]), 6)))
+    panels = [axes for axes in drawn['fit_growing.png'].axes if mean in lines_of(axes)]
+    assert len(panels) == 2, 'a panel for every method'
 
 
 def test_ellipse_still_and_animation(tmp_path):

@@ -1,5 +1,6 @@
 import pytest
 import torch
+import torch.nn.functional as F
 
 from hetpose.models.backbones import PoseVisionTransformer
 from hetpose.models.backbones.pose_vision_transformer import portrait_grid
@@ -15,23 +16,32 @@ def vit(size: tuple[int, int]) -> PoseVisionTransformer:
     )
 
 
-def test_positions_of_a_portrait_are_resampled():
-    """A linear ramp over 16×12 positions stays a ramp from edge to edge over 16×16."""
+def test_positions_of_a_portrait_are_resampled_as_an_image_is():
+    """Rows and columns keep their order: 16×12 positions go to 16×16 as an image would."""
     source, target = vit((256, 192)), vit((256, 256))
-    ramp = torch.linspace(-1, 1, 12).expand(16, 12)
     state = source.state_dict()
-    state['pos_embed'] = ramp.reshape(1, -1, 1).repeat(1, 1, 8).contiguous()
+    state['pos_embed'] = torch.randn(1, 16 * 12, 8)
+    grid = state['pos_embed'].clone().reshape(1, 16, 12, 8).permute(0, 3, 1, 2)
     target.load_state_dict(state)
-    got = target.pos_embed[0, :, 0].reshape(16, 16)
-    expected = torch.linspace(-1, 1, 16).expand(16, 16)
-    assert (got - expected)[:, 2:-2].abs().max() < 0.05
+    expected = F.interpolate(grid, (16, 16), mode='bicubic', align_corners=False)
+    got = target.pos_embed.reshape(1, 16, 16, 8).permute(0, 3, 1, 2)
+    torch.testing.assert_close(got, expected)
 
 
-def test_square_and_equal_grids_are_left_to_mmpretrain():
+def test_a_square_grid_is_resampled_by_mmpretrain():
     small, large = vit((128, 128)), vit((256, 256))
     large.load_state_dict(small.state_dict())
-    again = vit((256, 192))
-    again.load_state_dict(vit((256, 192)).state_dict())
+    grid = small.pos_embed.reshape(1, 8, 8, 8).permute(0, 3, 1, 2)
+    expected = F.interpolate(grid, (16, 16), mode='bicubic', align_corners=False)
+    got = large.pos_embed.reshape(1, 16, 16, 8).permute(0, 3, 1, 2)
+    torch.testing.assert_close(got, expected)
+
+
+def test_an_equal_grid_is_taken_as_it_is():
+    source, target = vit((256, 192)), vit((256, 192))
+    torch.nn.init.normal_(source.pos_embed)
+    target.load_state_dict(source.state_dict())
+    assert torch.equal(source.pos_embed, target.pos_embed)
 
 
 @pytest.mark.parametrize(
