@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
+import re
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
@@ -214,6 +215,15 @@ def _hint(key: str, known: set[str]) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, on one line; its kind where it says nothing."""
+    """What an error says, on one line; its kind where it says nothing.
+
+    A ``type`` that no registry knows comes with the nearest name that one does.
+    """
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
+    unknown = re.match(r'(\w+) is not in the \S+::(.+?) registry', str(text))
+    if unknown:
+        known = {name for registry in _REGISTRIES for name in registry.module_dict}
+        near = difflib.get_close_matches(unknown[1], sorted(known), n=1)
+        hint = f'; did you mean {near[0]!r}?' if near else ''
+        return f'type {unknown[1]!r} is not in the {unknown[2]} registry{hint}'
     return ' '.join(str(text).split()) or type(error).__name__
