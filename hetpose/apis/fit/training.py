@@ -18,9 +18,11 @@ from tqdm import tqdm
 from hetpose.apis.fit.cache import Errors
 from hetpose.datasets.pose.error_rows import ErrorRows
 from hetpose.errors import UserError
-from hetpose.evaluation.functional.pose import residual_covariance
 from hetpose.models.heads.error_model import UNITS, ErrorModel
+from hetpose.ops.moments import pair_sums, residual_covariance
 
+PRIOR = 0.1
+"""What the anchor counts in a fit: it keeps Σ above a tenth of the anchor, gross errors or not."""
 DIAGONAL = dict(type='LowRankAnchoredCovariance', rank=0)
 """With a diagonal anchor: independent variances that depend on the image."""
 
@@ -31,7 +33,7 @@ class TrainingSettings:
 
     epochs: int = 60
     batch_size: int = 128
-    lr: float = 2e-3
+    lr: float = 1e-3
     weight_decay: float = 0.05
     patience: int = 12
     seed: int = 0
@@ -93,7 +95,7 @@ def prepare(errors: ErrorModel, fit: Errors, diagonal: bool = False) -> None:
 
 def constant_covariance(errors: Errors) -> Tensor:
     """One covariance (d, d) of all errors, in per cent of the crop's longer side, squared."""
-    return residual_covariance(*scaled(errors))
+    return residual_covariance(*pair_sums(*scaled(errors)), shrink=True)
 
 
 @torch.no_grad()
@@ -166,7 +168,7 @@ def diagonal_twin(model: ErrorModel, width: int) -> ErrorModel:
         joints=model.joints,
         features=model.projection.shape[1],
         covariance=dict(DIAGONAL, floor=model.covariance.floor),
-        objective=dict(type='NLLObjective'),
+        objective=dict(type='AnchoredNLLObjective', prior=PRIOR),
         components=model.projection.shape[0],
         width=width,
     )
