@@ -24,7 +24,6 @@ from hetpose.benchmarks.harness import Row, compare
 from hetpose.engine.config_file import load_config
 from hetpose.models.heads.error_model import ErrorModel
 
-DESCRIPTION = 'covariances of frozen models: prediction beside the model alone, and the fit'
 CONFIGS = {
     'ResNet-50': 'topdown_heatmap/coco/td-hm_res50_8xb64-210e_coco-256x192.py',
     'RTMPose-s': 'rtmpose/coco/rtmpose-s_8xb256-420e_coco-256x192.py',
