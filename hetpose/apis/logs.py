@@ -41,6 +41,30 @@ def read_curves(path: Path) -> dict[str, Curve]:
     return curves
 
 
+def axis_name(path: Path, key: str) -> str:
+    """What the steps of a scalar count: 'iteration', or 'epoch' for what is logged once in each.
+
+    mmengine writes the iteration with every number of the training, and the epoch alone as the
+    step of a validation, where the training is counted in epochs.
+    """
+    epochs = 0
+    steps = []
+    for line in path.read_text(encoding='utf-8').splitlines():
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if not isinstance(record, dict):
+            continue
+        if isinstance(record.get('epoch'), int):
+            epochs = max(epochs, record['epoch'])
+        if key in record:
+            if 'iter' in record:
+                return 'iteration'
+            steps.append(record.get('step', 0))
+    return 'epoch' if max(steps, default=0) <= epochs else 'iteration'
+
+
 def plot_curves(logs: list[str], keys: list[str], out: str | Path) -> None:
     """Draw each key in its own panel, with one line for each log."""
     import matplotlib
@@ -62,7 +86,8 @@ def plot_curves(logs: list[str], keys: list[str], out: str | Path) -> None:
                 raise unknown_name(f'scalar of {name}', key, list(curves))
             axis.plot(*zip(*curves[key], strict=True), label=name, linewidth=1.5)
         axis.set_ylabel(key)
-        axis.set_xlabel('step')  # mmengine counts iterations in training, epochs in validation
+        kinds = {axis_name(find_log(log), key) for log in logs}
+        axis.set_xlabel(' or '.join(sorted(kinds)))
         axis.grid(alpha=0.3)
     axes[0, 0].legend(frameon=False)
     known = figure.canvas.get_supported_filetypes()

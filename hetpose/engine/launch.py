@@ -91,6 +91,9 @@ def use_visualization(config: Config, show_dir: str | None, interval: int = 1) -
     hook = config.get('default_hooks', {}).get('visualization')
     if hook is None:
         raise UserError('--show-dir: this config has no default_hooks.visualization')
+    if hook.get('type') == 'PoseVisualizationHook':
+        hook.clear()
+        hook.type = 'ShowPoseHook'
     hook.update(enable=True, out_dir=show_dir, interval=interval)
 
 

@@ -18,6 +18,7 @@ from hetpose.engine.config_file import one_line
 from hetpose.errors import UserError
 
 HEAD = 'HeteroscedasticHead'
+TEST_KEYS = ('flip_test', 'flip_mode', 'output_heatmaps', 'output_keypoint_indices')
 # Where pipelines that are run may stand; a variable at the top of a config may be left over.
 _PIPELINES = ('train_dataloader', 'val_dataloader', 'test_dataloader', 'custom_hooks')
 _CODEC = ('input_size', 'heatmap_size', 'sigma', 'use_udp')
@@ -82,6 +83,16 @@ def check_pose_config(config: Config) -> None:
                 'off'
             )
     _check_joints(config)
+    _check_test_keys(config)
+
+
+def _check_test_keys(config: Config) -> None:
+    for key in config.model.get('test_cfg') or {}:
+        if key not in TEST_KEYS:
+            raise UserError(
+                f'model.test_cfg.{key} is read by nothing in {HEAD}, which reads '
+                f'{", ".join(TEST_KEYS)}: remove it'
+            )
 
 
 def _settings(codec: Any, where: str) -> dict[str, Any]:

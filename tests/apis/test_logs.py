@@ -51,3 +51,15 @@ def test_an_unknown_scalar_shows_the_known_ones(work_dir: Path, tmp_path: Path) 
 def test_a_folder_without_logs_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r'no scalars\.json'):
         logs.find_log(tmp_path)
+
+
+def test_the_axis_says_what_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / 'scalars.json'
+    path.write_text(
+        '{"loss": 2.0, "epoch": 1, "iter": 50, "step": 50}\n{"pose/nll": 3.0, "step": 1}\n'
+        '{"loss": 1.0, "epoch": 2, "iter": 100, "step": 100}\n{"pose/nll": 2.0, "step": 2}\n{"to'
+    )
+    assert logs.axis_name(path, 'loss') == 'iteration'
+    assert logs.axis_name(path, 'pose/nll') == 'epoch'
+    path.write_text('{"loss": 1.0, "iter": 50, "step": 50}\n{"pose/nll": 2.0, "step": 50}\n')
+    assert logs.axis_name(path, 'pose/nll') == 'iteration'

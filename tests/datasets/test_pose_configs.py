@@ -43,6 +43,14 @@ def test_its_name_is_no_metainfo_file_of_mmpose(path: Path) -> None:
     assert not theirs.exists()
 
 
+def test_no_figure_of_the_test_chooses_a_checkpoint() -> None:
+    config = Config.fromfile(FOLDER / 'synthetic_pose.py')
+    loaders = (config.train_dataloader.dataset, config.val_dataloader, config.test_dataloader)
+    seeds = [part.dataset.seed for part in loaders]
+    assert len(set(seeds)) == 3
+    assert config.test_dataloader.batch_size == config.val_dataloader.batch_size
+
+
 def test_the_embedded_default_needs_no_data() -> None:
     config = Config.fromfile(FOLDER / 'synthetic_pose.py')
     sample = DATASETS.build(config.train_dataloader.dataset)[7]

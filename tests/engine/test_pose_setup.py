@@ -66,6 +66,10 @@ def config(**changes) -> Config:
         ({'model.head.out_channels': 5}, r'model\.head\.out_channels is 5.*4 joints'),
         ({'model.head.decoder': None}, r'model\.head\.decoder is missing'),
         ({'model.head.decoder.sigma': -1}, r'model\.head\.decoder: sigma must be positive'),
+        (
+            {'model.test_cfg': dict(shift_heatmap=True)},
+            r'test_cfg\.shift_heatmap is read by',
+        ),
     ],
 )
 def test_a_config_that_contradicts_itself(changes: dict, message: str | None) -> None:

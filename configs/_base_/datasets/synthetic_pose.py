@@ -31,11 +31,19 @@ val_dataloader = dict(
     dataset=dict(
         type=dataset_type,
         length=1000,
-        seed=1,
+        seed=2,
         image_size=128,
         pipeline=val_pipeline,
     ),
 )
-test_dataloader = val_dataloader
+test_dataloader = dict(
+    dataset=dict(
+        type=dataset_type,
+        length=1000,
+        seed=1,  # no figure of the test chooses a checkpoint
+        image_size=128,
+        pipeline=val_pipeline,
+    ),
+)
 val_evaluator = dict(type='HeteroscedasticPoseMetric', heatmap_size=(32, 32), head_joints=(12, 13))
 test_evaluator = val_evaluator

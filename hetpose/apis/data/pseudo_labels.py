@@ -137,7 +137,10 @@ def make_pseudo_labels(
     labels = None
     if is_main_process():
         assert crops is not None
-        labels = _write(config, out, checkpoint, joint_names(dataset), crops, recipe, progress)
+        chosen = sorted(options or {})
+        labels = _write(
+            config, out, checkpoint, joint_names(dataset), crops, recipe, chosen, progress
+        )
     barrier()
     return labels
 
@@ -149,6 +152,7 @@ def _write(
     joints: list[str],
     crops: Crops,
     recipe: PseudoLabelRecipe,
+    chosen: list[str],
     progress: bool,
 ) -> PseudoLabelFile:
     ids = crops.ids.tolist()
@@ -159,6 +163,7 @@ def _write(
     representation = 'pooled backbone features' if checkpoint or stored else 'pixels'
     settings = dict(
         recipe=asdict(recipe),
+        chosen=chosen,  # fields that were asked for, whatever the config's recipe is
         used=used,
         representation=representation,
         checkpoint=None if checkpoint is None else Path(checkpoint).name,

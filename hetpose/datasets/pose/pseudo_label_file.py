@@ -102,6 +102,7 @@ class PseudoLabelFile:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, '_rows', {key: row for row, key in enumerate(self.ids)})
+        object.__setattr__(self, '_checked', set())  # rows whose labels were found to agree
 
     def write(self) -> None:
         """Write the file whole or not at all."""
@@ -147,8 +148,9 @@ class PseudoLabelFile:
     def check_recipe(self, recipe: dict[str, Any]) -> None:
         """Raise UserError where the file was made with another value than ``recipe`` asks for."""
         made = self.settings.get('recipe', {})
+        chosen = self.settings.get('chosen', ())  # on the command line, against the config
         for name, value in recipe.items():
-            if name in made and made[name] != value:
+            if name in made and made[name] != value and name not in chosen:
                 raise UserError(
                     f'{self.path} was made with {name}={made[name]}, the config asks for '
                     f'{name}={value}; make it anew or change recipe'
@@ -168,8 +170,12 @@ class PseudoLabelFile:
                 f'{self.path} was made for other data: it has no sample {key} '
                 f'(it has {len(self.ids)}, the first is {self.ids[0] if self.ids else "none"})'
             )
-        if int(self.digests[row]) != label_digest(info):
-            raise UserError(
-                f'{self.path} was made for other data: the keypoints of {key} differ; make it anew'
-            )
+        checked: set[int] = self._checked  # type: ignore[attr-defined]
+        if row not in checked:  # once for each process: a hash at every fetch is not free
+            if int(self.digests[row]) != label_digest(info):
+                raise UserError(
+                    f'{self.path} was made for other data: the keypoints of {key} differ; make it '
+                    'again'
+                )
+            checked.add(row)
         return unpack_symmetric(self.roots[row], 2 * len(self.joints))

@@ -9,7 +9,13 @@ import pytest
 from mmengine.registry import init_default_scope
 from mmpose.registry import DATASETS
 
-from hetpose.datasets.pose import MergedDataset, PseudoLabelDataset, PseudoLabelFile, SyntheticPose
+from hetpose.datasets.pose import (
+    MergedDataset,
+    PseudoLabelDataset,
+    PseudoLabelFile,
+    SyntheticPose,
+    pseudo_label_file,
+)
 from hetpose.datasets.pose.pseudo_label_file import (
     PseudoLabelRecipe,
     fingerprint,
@@ -88,6 +94,24 @@ def test_a_file_that_does_not_fit_is_refused_when_built(name: str, tmp_path) -> 
     with pytest.raises(UserError, match=message) as caught:
         PseudoLabelDataset(data, file, **arguments)
     assert '\n' not in str(caught.value)
+
+
+def test_what_was_asked_for_on_the_command_line_goes_before_the_config(tmp_path) -> None:
+    file = tmp_path / 'labels.npz'
+    settings = dict(recipe=dict(dimension=64), chosen=['dimension'])
+    write(file, settings=settings)
+    assert len(PseudoLabelDataset(DATA, file, recipe=dict(dimension=16))) == COUNT
+
+
+def test_a_sample_is_hashed_once(tmp_path, monkeypatch) -> None:
+    file = tmp_path / 'labels.npz'
+    write(file)
+    dataset = PseudoLabelDataset(DATA, file)
+    calls = []
+    monkeypatch.setattr(pseudo_label_file, 'label_digest', lambda info: calls.append(info))
+    for _ in range(3):
+        assert 'pseudo_factor' in dataset[0]  # was checked when the data set was built
+    assert not calls
 
 
 def test_a_damaged_or_absent_file_is_named(tmp_path) -> None:
