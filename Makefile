@@ -6,7 +6,7 @@ TORCH ?=
 MMPOSE := mmpose==1.3.2
 BIN := .venv/bin
 
-.PHONY: help install demo test lint benchmark doctor clean
+.PHONY: help install demo test fuzz soak lint benchmark doctor clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -36,6 +36,12 @@ demo: install ## pseudo-labels, training with the switch, evaluation and a pictu
 
 test: install ## run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+fuzz: install ## ten thousand damaged inputs: each must end well or in an error that names it
+	$(BIN)/python tests/fuzz --cases 10000
+
+soak: install ## memory and file handles over 2,000 training steps and 500 predicted images
+	$(BIN)/python tests/soak
 
 lint: install ## style and types
 	$(BIN)/ruff check .

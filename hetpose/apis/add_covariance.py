@@ -164,6 +164,8 @@ def _heatmap_size(head: Any, input_size: tuple[int, int]) -> tuple[int, int]:
     codec = (head or {}).get('decoder')
     codec = codec[-1] if isinstance(codec, list | tuple) and codec else codec
     size = codec.get('heatmap_size') if isinstance(codec, dict) else None
+    if size is not None and len(size) != 2:
+        raise UserError(f'model.head.decoder.heatmap_size is {size}: joints must lie in a plane')
     width, height = size or (input_size[0] // 4, input_size[1] // 4)
     return int(width), int(height)
 

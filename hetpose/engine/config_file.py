@@ -93,7 +93,10 @@ def parse_options(tokens: Sequence[str]) -> dict[str, Any]:
             raise UserError(f'--cfg-options {token}: expected KEY=VALUE')
     parser = ArgumentParser()
     parser.add_argument('--options', nargs='+', action=DictAction)
-    options = parser.parse_args(['--options', *tokens]).options if tokens else {}
+    try:
+        options = parser.parse_args(['--options', *tokens]).options if tokens else {}
+    except (AssertionError, ValueError, SyntaxError, IndexError) as error:
+        raise UserError(f'--cfg-options: {one_line(error)}') from error
     for token in tokens:
         key, value = token.split('=', 1)
         if ' ' in value:  # of which mmengine drops every space
