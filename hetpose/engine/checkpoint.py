@@ -32,9 +32,9 @@ def read_checkpoint(path: str | Path) -> dict[str, Any]:
 
 def _check_sums(path: str | Path) -> None:
     """Raise where a part of a checkpoint is not what was written; torch itself does not look."""
-    if not zipfile.is_zipfile(path):
-        return  # torch before 1.6 wrote another format, without sums
     try:
+        if not zipfile.is_zipfile(path):  # which raises for some damage, too
+            return  # torch before 1.6 wrote another format, without sums
         with zipfile.ZipFile(path) as archive:
             broken = archive.testzip()
     except Exception as error:  # damage to the directory of an archive raises many kinds

@@ -134,7 +134,7 @@ def load_config(path: str | Path, options: dict[str, Any] | Sequence[str] | None
         _check_option(config, key)
     try:
         config.merge_from_dict(changes)
-    except (TypeError, KeyError, ValueError) as error:
+    except (AttributeError, TypeError, LookupError, ValueError, AssertionError) as error:
         raise UserError(f'--cfg-options: {one_line(error)}') from error
     try:
         check_config(config._cfg_dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import shutil
 import stat
 import tarfile
@@ -16,7 +17,9 @@ from hetpose.fileio import write_json
 
 CHECKSUM_FILE = 'checksums.json'
 LARGEST = 200 << 30  # bytes after unpacking; MPII and COCO stay below 30 GB
-_TORN = (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile, tarfile.TarError)
+# RuntimeError: an encrypted zip, or one whose method of compression is unknown.
+_TORN = (OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError)
+_TORN += (zipfile.BadZipFile, tarfile.TarError)
 
 
 def extract_archive(package: str | Path, folder: str | Path) -> None:
