@@ -94,7 +94,8 @@ def _train(config: Config, resume: str | None) -> None:
         launch.check_start(runner, start, whole=False)
     launch.build_dataloaders(runner, 'train', 'val')
     running.train(runner)
-    report_bad_samples(runner.train_dataloader, runner.val_dataloader)
+    loops = (runner.train_loop, runner.val_loop)  # a run without validation has none
+    report_bad_samples(*(loop.dataloader for loop in loops if loop is not None))
 
 
 def evaluate(
