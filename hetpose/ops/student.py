@@ -220,9 +220,10 @@ def radial_quantile(level: float, dim: int | Tensor, degrees_of_freedom: Tensor)
     check_degrees_of_freedom(degrees_of_freedom)
     n, v = _array(dim), _array(degrees_of_freedom)
     finite = np.where(np.isinf(v), 1.0, v)
-    # Of the smaller tail, so that a level close to 1 keeps its digits.
-    ratio = special.betaincinv(finite / 2, n / 2, 1 - level)
-    heavy = finite * (1 - ratio) / ratio
+    # q/(q + ν) and ν/(q + ν): the smaller of the two keeps its digits.
+    part = special.betaincinv(n / 2, finite / 2, level)
+    rest = special.betaincinv(finite / 2, n / 2, 1 - level)
+    heavy = finite * np.where(part < 0.5, part / (1 - np.minimum(part, 0.5)), (1 - rest) / rest)
     value = np.where(np.isinf(v), 2 * special.gammaincinv(n / 2, level), heavy)
     like = degrees_of_freedom
     return torch.as_tensor(value, dtype=like.dtype, device=like.device)
