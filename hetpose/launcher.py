@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from torch.distributed import run
+from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 
@@ -23,6 +24,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         logging.getLogger(f'torch.distributed.elastic.{name}').setLevel(logging.CRITICAL)
     try:
         run.run(run.parse_args(argv))
+    except SignalException as error:
+        print(f'stopped by {error.sigval.name}; --resume continues', file=sys.stderr)
+        sys.exit(128 + error.sigval)
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
         if failure.error_file_data and isinstance(failure.message, str) and failure.exitcode == 2:

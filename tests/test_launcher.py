@@ -41,3 +41,18 @@ def test_a_bug_keeps_its_trace_and_a_signal_its_code(tmp_path, capfd) -> None:
     assert 'ended with code 1; its output is above' in error
     assert 'ChildFailedError' not in error
     assert launch(tmp_path, 'import os; os.kill(os.getpid(), 9)') == 137
+
+
+def test_a_signal_to_the_launcher_is_one_line(monkeypatch, capsys) -> None:
+    import signal
+
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+
+    def stopped(args) -> None:
+        raise SignalException('torchrun got signal', signal.SIGTERM)
+
+    monkeypatch.setattr(launcher.run, 'run', stopped)
+    with pytest.raises(SystemExit) as stop:
+        launcher.main(['--standalone', 'script.py'])
+    assert stop.value.code == 143
+    assert capsys.readouterr().err == 'stopped by SIGTERM; --resume continues\n'
