@@ -56,9 +56,10 @@ def carry_covariances() -> None:
         return people
 
     split_instances.carries_covariances = True  # type: ignore[attr-defined]
-    for module in (mmpose.structures.utils, mmpose.structures, sys.modules.get(INFERENCER)):
+    for name in ('mmpose.structures.utils', 'mmpose.structures', INFERENCER):
+        module: Any = sys.modules.get(name)
         if module is not None:
-            module.split_instances = split_instances  # type: ignore[attr-defined]
+            module.split_instances = split_instances
 
 
 def apply() -> None:

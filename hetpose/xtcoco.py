@@ -87,7 +87,8 @@ class COCOeval(cocoeval.COCOeval):
             super()._prepare()
             return
         categories = self.params.catIds if self.params.useCats else []
-        self._gts, self._dts = defaultdict(list), defaultdict(list)
+        self._gts: dict[tuple[int, int], list[dict]] = defaultdict(list)
+        self._dts: dict[tuple[int, int], list[dict]] = defaultdict(list)
         for source, target, translate in (
             (self.cocoGt, self._gts, self._truth),
             (self.cocoDt, self._dts, self._result),
@@ -99,7 +100,8 @@ class COCOeval(cocoeval.COCOeval):
                 if translated is not None:
                     key = annotation['image_id'], annotation['category_id']
                     target[key].append(dict(translated, id=number))
-        self.evalImgs, self.eval = defaultdict(list), {}
+        self.evalImgs: Any = defaultdict(list)
+        self.eval: dict[str, Any] = {}
 
     def _joined(self, annotation: dict[str, Any]) -> tuple[list[float], int]:
         """The keypoints of the kind, flat (3K,), and how many of them are labelled or found."""
@@ -131,7 +133,8 @@ class COCOeval(cocoeval.COCOeval):
         super().summarize()
         if self.kind == 'keypoints_crowd':
             # AP, AP50, AP75, AR, AR50, AR75, then AP of easy, medium and hard images
-            self.stats = np.array([*self.stats[[0, 1, 2, 5, 6, 7]], *self._by_crowding()])
+            overall: np.ndarray = self.stats  # type: ignore[has-type]
+            self.stats = np.array([*overall[[0, 1, 2, 5, 6, 7]], *self._by_crowding()])
 
     def _by_crowding(self) -> list[float]:
         """AP of the images of each crowding, to 4 decimals."""
