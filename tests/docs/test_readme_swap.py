@@ -14,7 +14,7 @@ import pytest
 OPTIONS = """
     model.backbone.init_cfg=None model.backbone.depth=18 model.head.in_channels=512
     train_dataloader.batch_size=2 train_cfg.max_epochs=1
-    train_cfg.val_interval=1 default_hooks.logger.interval=1
+    train_cfg.val_interval=1 default_hooks.logger.interval=1 visualizer.name=readme_swap
     train_dataloader.dataset.ann_file=people.json train_dataloader.dataset.data_prefix.img=
     train_dataloader.num_workers=0 train_dataloader.persistent_workers=False
     val_dataloader.dataset.ann_file=people.json val_dataloader.dataset.data_prefix.img=
