@@ -90,6 +90,7 @@ def finished(tmp_path: Path, method: str = 'nll', **options) -> Path:
 def resolved(tmp_path: Path, folder: Path, resume: str = 'auto', method: str = 'nll', **options):
     config = unit_config(tmp_path, method, **options)
     config.work_dir = str(folder)
+    config.experiment_name = 'resolved'  # runs of one name and second share mmengine's visualizer
     use_resume(config, resume)
     if config.resume:
         check_resume(launch.build_runner(config).model, resolve(config), config.load_from)
