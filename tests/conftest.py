@@ -1,5 +1,6 @@
 """Shared set-up: one thread a process, so that parallel test processes do not fight over cores."""
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -31,3 +32,19 @@ def _one_thread() -> None:
 def root() -> Path:
     """The top of the repository."""
     return ROOT
+
+
+@pytest.fixture(autouse=True, scope='session')
+def runs_have_names_of_their_own():
+    """Runs of one config that start in the same second would share mmengine's message hub."""
+    from mmengine.runner import Runner
+
+    original, numbers = Runner.setup_env, itertools.count()
+
+    def setup_env(self, env_cfg):
+        original(self, env_cfg)
+        self._timestamp += f'_{next(numbers)}'
+
+    Runner.setup_env = setup_env
+    yield
+    Runner.setup_env = original
