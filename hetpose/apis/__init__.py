@@ -4,8 +4,9 @@ from hetpose import lazy
 
 _MODULES = {
     'add_covariance': ('converted_text',),
-    'calibration.calibrate': ('Predictions', 'calibrate', 'read_arrays'),
+    'calibration.calibrate': ('calibrate',),
     'calibration.predict': ('predict_split', 'predict_splits'),
+    'calibration.predictions': ('Predictions', 'read_arrays'),
     'calibration.recalibration': ('Recalibration',),
     'data.browse': ('browse',),
     'data.feature_views': ('write_views',),

@@ -9,7 +9,7 @@ from mmpose.structures import PoseDataSample
 
 from hetpose.errors import UserError
 from hetpose.evaluation.metrics import CalibrationMetric, HeteroscedasticPoseMetric
-from hetpose.evaluation.metrics.calibration import read_gaussians
+from hetpose.evaluation.metrics.calibration import read_sample
 from hetpose.evaluation.selection import predicted_joints
 from hetpose.visualization import HetPoseVisualizer
 
@@ -38,7 +38,7 @@ def test_the_gaussians_are_those_of_the_chosen_joints() -> None:
     for whole, part in zip(predict(None), predict(CHOSEN), strict=True):
         assert part.pred_instances.keypoint_indices.tolist() == [CHOSEN]
         assert 'keypoint_indices' not in whole.pred_instances
-        all_joints, some = read_gaussians(whole.to_dict()), read_gaussians(part.to_dict())
+        all_joints, some = read_sample(whole.to_dict()), read_sample(part.to_dict())
         for name in ('mean', 'target', 'mask'):
             np.testing.assert_allclose(getattr(some, name), getattr(all_joints, name)[:, rows])
         np.testing.assert_allclose(some.covariance, all_joints.covariance[:, rows][:, :, rows])

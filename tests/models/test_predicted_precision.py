@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mmpose.registry import MODELS
 
-from hetpose.apis.calibration.arrays import gaussian_arrays
+from hetpose.apis.calibration.arrays import distribution_of
 from hetpose.apis.calibration.recalibration import Recalibration
 from hetpose.apis.inference.conditioning import condition_pose
 from hetpose.evaluation.functional.regression import regression_scores
@@ -23,6 +23,7 @@ from hetpose.evaluation.metrics.pose import HeteroscedasticPoseMetric
 from hetpose.models.codecs import SoftArgmaxCodec
 from hetpose.models.heads.pose_prediction import to_instances
 from hetpose.ops.affine import scale_covariance
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.spd import NotPositiveDefiniteError, safe_cholesky, to_float64
 from hetpose.ops.taylor.terms import TaylorTerms
 
@@ -158,7 +159,9 @@ def test_scaling_to_image_pixels_keeps_sigma_usable(joints: int, seed: int, rati
     crooked = rounded(nearly_singular(2 * joints, seed, batch=1), seed)
     one = sample(scale=(31.3, 31.3 * ratio))
     codec = SoftArgmaxCodec((24, 32), (12, 16))
-    (instances,) = to_instances(torch.zeros(1, 2 * joints), crooked, [one], codec, 0.05)
+    (instances,) = to_instances(
+        Distribution(torch.zeros(1, 2 * joints), crooked), [one], codec, 0.05
+    )
     assert_usable(torch.from_numpy(instances.covariances))
 
 
@@ -169,7 +172,7 @@ def test_arrays_of_anybody_may_be_rounded(kind) -> None:
     given_cov = cov.numpy().tolist() if kind is list else cov.numpy().astype(kind)
     mean = np.zeros((50, 3, 2))
     target = np.random.default_rng(0).normal(size=mean.shape)
-    data = gaussian_arrays(mean, given_cov, target)
+    data = distribution_of(mean, given_cov, target)
     assert_usable(data.covariance)
     fitted = Recalibration.fit(mean, given_cov, target)
     if kind is not list:
@@ -177,7 +180,7 @@ def test_arrays_of_anybody_may_be_rounded(kind) -> None:
 
 
 def test_a_list_is_read_as_numpy_reads_it() -> None:
-    data = gaussian_arrays([[0.1, 0.2]], [[[0.1, 0.0], [0.0, 0.3]]], [[0.0, 0.0]])
+    data = distribution_of([[0.1, 0.2]], [[[0.1, 0.0], [0.0, 0.3]]], [[0.0, 0.0]])
     assert data.covariance[0, 0, 0].item() == 0.1
 
 

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.spd import to_float64
 from hetpose.ops.student import check_degrees_of_freedom
-
-
-@dataclass(frozen=True)
-class GaussianArrays:
-    """N samples in float64: residual (N, d), zero where missing; covariance (N, d, d); mask (N,
-    d); block b; degrees_of_freedom (N,) of Student-t predictions, None of Gaussians.
-    """
-
-    residual: Tensor
-    covariance: Tensor
-    mask: Tensor
-    block: int
-    degrees_of_freedom: Tensor | None = None
-
-    def select(self, index: Tensor) -> GaussianArrays:
-        """The samples of an index (n,) or a boolean (N,)."""
-        nu = None if self.degrees_of_freedom is None else self.degrees_of_freedom[index]
-        return GaussianArrays(
-            self.residual[index], self.covariance[index], self.mask[index], self.block, nu
-        )
 
 
 def _tensor(value: Any, name: str) -> Tensor:
@@ -83,15 +63,15 @@ def _mask(mask: Any, mean: Tensor, block: int | None = None) -> Tensor:
     )
 
 
-def gaussian_arrays(
+def distribution_of(
     mean: Any,
     cov: Any,
     target: Any,
     mask: Any = None,
     block: int | None = None,
     degrees_of_freedom: Any = None,
-) -> GaussianArrays:
-    """Check arrays (numpy, torch or lists) and bring them to one shape.
+) -> Distribution:
+    """The predictions in arrays (numpy, torch or lists), checked, in float64.
 
     Shapes: mean and target (N, d), (N, K, b) or (N,); cov (N, d, d), (N, K, b, b) or variances
     like the mean; mask like the mean or (N, K), true where present. block is b, taken from (N, K,
@@ -110,7 +90,8 @@ def gaussian_arrays(
     block = (mean.shape[2] if mean.ndim == 3 else 1) if block is None else block
     if block < 1 or here.shape[1] % block:
         raise ValueError(f'block {block} does not divide the {here.shape[1]} dimensions')
-    residual = torch.where(here, (target - mean).reshape(here.shape), 0.0)
+    mean, target = mean.reshape(here.shape), target.reshape(here.shape)
+    residual = torch.where(here, target - mean, 0.0)
     both = here[..., None] & here[..., None, :]
     # What is missing may hold anything, NaN too: it becomes the identity.
     identity = torch.eye(here.shape[1], dtype=covariance.dtype)
@@ -122,7 +103,7 @@ def gaussian_arrays(
                 f'{name}: {bad} of {len(value)} samples are not finite; mask what is missing'
             )
     nu = _degrees_of_freedom(degrees_of_freedom, len(residual))
-    return GaussianArrays(residual, to_float64(covariance, 'cov'), here, block, nu)
+    return Distribution(mean, to_float64(covariance, 'cov'), nu, target, here, block=block)
 
 
 def _degrees_of_freedom(value: Any, size: int) -> Tensor | None:

@@ -8,13 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor
-
-from hetpose.apis.calibration.arrays import GaussianArrays, gaussian_arrays
+from hetpose.apis.calibration.predictions import Predictions, split_samples
 from hetpose.apis.calibration.recalibration import Recalibration
-from hetpose.apis.calibration.report import CalibrationResult, arrays_calibration
+from hetpose.apis.calibration.report import CalibrationResult, judge
 from hetpose.errors import UserError
 from hetpose.evaluation.functional.conformal import KINDS, ConformalEllipsoids
 from hetpose.fileio import write_json, write_text
@@ -27,26 +23,6 @@ KIND_TITLES = {
     'per_block': 'each part by itself',
     'simultaneous': 'all parts at once',
 }
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """Gaussian predictions with their truth, and whose they are."""
-
-    data: GaussianArrays
-    names: tuple[str, ...]
-    units: str = ''
-    model: str | None = None
-    weights: str | None = None
-    groups: Tensor | None = None  # (N,) integers: samples of one image share theirs
-
-    def __len__(self) -> int:
-        return len(self.data.residual)
-
-    def select(self, index: Tensor) -> Predictions:
-        """The samples of an index (n,)."""
-        groups = None if self.groups is None else self.groups[index]
-        return replace(self, data=self.data.select(index), groups=groups)
 
 
 @dataclass(frozen=True)
@@ -152,28 +128,6 @@ class CalibrationReport:
         return [folder / name for name in names]
 
 
-def split_samples(
-    predictions: Predictions, fraction: float, seed: int
-) -> tuple[Predictions, Predictions]:
-    """A random part of the samples, for the fit, and the rest; no image is in both."""
-    if not 0 < fraction < 1:
-        raise UserError(f'the fraction for the fit must lie between 0 and 1, not {fraction}')
-    size = len(predictions)
-    groups = torch.arange(size) if predictions.groups is None else predictions.groups
-    found, member = groups.unique(return_inverse=True)
-    count = round(len(found) * fraction)
-    if not 0 < count < len(found):
-        kind = 'samples' if predictions.groups is None else 'images'
-        raise UserError(f'{len(found)} {kind} are too few to split {fraction:.0%} off for the fit')
-    order = torch.randperm(len(found), generator=torch.Generator().manual_seed(seed))
-    rank = torch.empty_like(order)
-    rank[order] = torch.arange(len(found))
-    place = rank[member]
-    sorted_rows = place.argsort(stable=True)
-    chosen = place[sorted_rows] < count
-    return predictions.select(sorted_rows[chosen]), predictions.select(sorted_rows[~chosen])
-
-
 def calibrate(
     predictions: Predictions,
     fit: Predictions | None = None,
@@ -203,17 +157,20 @@ def calibrate(
         if not 0 < conformal < 1:
             raise UserError(f'the conformal level must lie between 0 and 1, not {conformal}')
         fit, spare = split_samples(fit, 0.5, seed + 1)
-    before = arrays_calibration(predictions.data, predictions.names, predictions.units)
-    recalibration, refused = _keep_if_better(
-        _recalibration(fit, per_joint, floor), predictions, before
+    before = judge(predictions.data, predictions.names, predictions.units)
+    fitted = Recalibration.of(
+        fit.data, per_joint, floor, fit.names, fit.units, fit.model, fit.weights
     )
+    recalibration, refused = _keep_if_better(fitted, predictions, before)
     after = _recalibrated(predictions, recalibration)
     ellipsoids, covered = {}, {}
     if spare is not None and conformal is not None:
         spare = _recalibrated(spare, recalibration)
         for kind in KINDS:
             ellipsoids[kind] = ConformalEllipsoids.fit(
-                *_tensors(spare),
+                spare.data.residual,
+                spare.data.covariance,
+                spare.data.mask,
                 level=conformal,
                 kind=kind,
                 block=spare.data.block,
@@ -223,7 +180,7 @@ def calibrate(
     return CalibrationReport(
         recalibration,
         before,
-        arrays_calibration(after.data, after.names, after.units),
+        judge(after.data, after.names, after.units),
         ellipsoids,
         covered,
         predictions.names,
@@ -237,7 +194,7 @@ def _keep_if_better(
 ) -> tuple[Recalibration, str | None]:
     """The fit, or Σ → Σ and the reason where the fit is worse on samples that it did not see."""
     changed = _recalibrated(judged, fitted)
-    after = arrays_calibration(changed.data, changed.names, changed.units).overall
+    after = judge(changed.data, changed.names, changed.units).overall
     old = before.overall
     if after.nll < old.nll and after.ece <= old.ece + ECE_TOLERANCE:
         return fitted, None
@@ -258,29 +215,6 @@ def _keep_if_better(
     )
 
 
-def _tensors(predictions: Predictions) -> tuple[Tensor, Tensor, Tensor]:
-    data = predictions.data
-    return data.residual, data.covariance, data.mask
-
-
-def _recalibration(fit: Predictions, per_joint: bool, floor: bool) -> Recalibration:
-    residual, covariance, mask = _tensors(fit)
-    return Recalibration.fit(
-        torch.zeros_like(residual),
-        covariance,
-        residual,
-        mask,
-        degrees_of_freedom=fit.data.degrees_of_freedom,
-        per_joint=per_joint,
-        floor=floor,
-        block=fit.data.block,
-        joint_names=fit.names,
-        units=fit.units,
-        model=fit.model,
-        weights=fit.weights,
-    )
-
-
 def _recalibrated(predictions: Predictions, recalibration: Recalibration) -> Predictions:
     covariance = recalibration.apply(predictions.data.covariance)
     return replace(predictions, data=replace(predictions.data, covariance=covariance))
@@ -288,45 +222,13 @@ def _recalibrated(predictions: Predictions, recalibration: Recalibration) -> Pre
 
 def _covered(ellipsoids: ConformalEllipsoids, predictions: Predictions) -> list[float]:
     """Share of the known samples inside, per ellipsoid."""
-    nu = predictions.data.degrees_of_freedom
-    inside = ellipsoids.contains(*_tensors(predictions), degrees_of_freedom=nu)
-    known = predictions.data.mask
+    data = predictions.data
+    inside = ellipsoids.contains(
+        data.residual, data.covariance, data.mask, degrees_of_freedom=data.degrees_of_freedom
+    )
+    known = data.present
     if ellipsoids.kind == 'per_block':
         known = known.unflatten(-1, (-1, ellipsoids.block)).any(-1)
     else:
         known = known.any(-1, keepdim=True)
     return ((inside & known).sum(0) / known.sum(0)).tolist()
-
-
-def read_arrays(path: str | Path, names: Sequence[str] = (), units: str = '') -> Predictions:
-    """Predictions from an NPZ file: mean, cov, target, optionally mask, degrees_of_freedom and
-    names (see ``hetpose.calibration``).
-    """
-    path = Path(path)
-    if path.exists() and not path.is_file():
-        raise UserError(f'cannot read arrays from {path}: it is not a file')
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in content.files}
-    except Exception as error:  # numpy's reader raises many kinds for a damaged archive
-        raise UserError(f'cannot read arrays from {path}: {error}') from error
-    missing = [name for name in ('mean', 'cov', 'target') if name not in arrays]
-    if missing:
-        raise UserError(
-            f'{path} lacks {", ".join(missing)}; it holds {", ".join(sorted(arrays)) or "nothing"}'
-        )
-    try:
-        data = gaussian_arrays(
-            *(arrays[name] for name in ('mean', 'cov', 'target')),
-            mask=arrays.get('mask'),
-            degrees_of_freedom=arrays.get('degrees_of_freedom'),
-        )
-    except ValueError as error:
-        raise UserError(f'{path}: {error}') from error
-    count = data.residual.shape[-1] // data.block
-    found = tuple(str(n) for n in (names or arrays.get('names', ()))) or tuple(
-        map(str, range(count))
-    )
-    if len(found) != count:
-        raise UserError(f'{path}: {len(found)} names for {count} joints')
-    return Predictions(data, found, units)

@@ -12,8 +12,8 @@ from mmengine.config import Config, ConfigDict
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
-from hetpose.apis.calibration.arrays import gaussian_arrays
-from hetpose.apis.calibration.calibrate import Predictions
+from hetpose.apis.calibration.arrays import distribution_of
+from hetpose.apis.calibration.predictions import Predictions
 from hetpose.apis.calibration.recalibration import weights_fingerprint
 from hetpose.apis.loading import load_network
 from hetpose.apis.shipped import resolve_model
@@ -21,7 +21,8 @@ from hetpose.engine import launch
 from hetpose.engine.loaders import guarded_loader, quarantine_for, report_bad_samples
 from hetpose.engine.suite import resolve
 from hetpose.errors import UserError
-from hetpose.evaluation.metrics.calibration import Gaussians, read_gaussians
+from hetpose.evaluation.metrics.calibration import read_sample
+from hetpose.ops.distribution import Distribution
 
 SPLITS = ('train', 'val', 'test')
 
@@ -77,7 +78,7 @@ def predict_split(
     if split not in SPLITS:
         raise UserError(f'unknown split {split!r}; known: {", ".join(SPLITS)}')
     loader = evaluation_loader(config, split, folder)
-    rows: list[Any] = []
+    rows: list[Distribution] = []
     images: list[Any] = []
     pose, count, joints = False, 0, None
     for batch in tqdm(loader, desc=f'predicting {split}', disable=not progress):
@@ -87,19 +88,24 @@ def predict_split(
             sample = output.to_dict() if hasattr(output, 'to_dict') else output
             pose = 'pred_instances' in sample
             joints = sample['pred_instances'].get('keypoint_indices') if pose else None
-            rows.append(read_gaussians(sample, batch))
-            images += [sample.get('img_id', count) if pose else count] * len(rows[-1].mean)
-            count += len(rows[-1].mean)
+            rows.append(read_sample(sample, batch))
+            images += [sample.get('img_id', count) if pose else count] * len(rows[-1])
+            count += len(rows[-1])
         if limit is not None and count >= limit:
             break
     report_bad_samples(loader)
     if not rows:
         raise UserError(f'the {split} split of {config.filename} is empty')
-    mean, covariance, target, mask, nu = (
-        column if column is None else column[:limit] for column in Gaussians.joined(rows)
+    found = Distribution.joined(rows).select(slice(limit))
+    data = distribution_of(
+        found.mean,
+        found.covariance,
+        found.target,
+        found.mask,
+        found.block,
+        found.degrees_of_freedom,
     )
-    data = gaussian_arrays(mean, covariance, target, mask, 2 if pose else 1, nu)
-    parts = range(mean.shape[1] // data.block) if joints is None else joints[0].tolist()
+    parts = range(data.dim // data.block) if joints is None else joints[0].tolist()
     known = getattr(loader.dataset, 'metainfo', {}).get('keypoint_id2name', {})
     return Predictions(
         data,

@@ -15,11 +15,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from hetpose.apis.calibration.arrays import distribution_of
 from hetpose.errors import UserError
 from hetpose.evaluation.functional.recalibration import fit_per_block, fit_scale_and_floor
 from hetpose.fileio import write_json
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.gaussian import recalibrate
 from hetpose.ops.spd import to_float64
+from hetpose.ops.student import predictive_nll
 
 FORMAT = 'hetpose-recalibration-1'
 
@@ -94,16 +97,23 @@ class Recalibration:
         Arrays as for ``hetpose.calibration``. Per joint, each joint is fitted on its own marginal.
         Degrees of freedom stay as they are.
         """
-        from hetpose.apis.calibration.arrays import gaussian_arrays
-        from hetpose.ops.student import predictive_nll
+        data = distribution_of(mean, cov, target, mask, block, degrees_of_freedom)
+        return cls.of(data, per_joint, floor, joint_names, units, model, weights)
 
-        data = gaussian_arrays(mean, cov, target, mask, block, degrees_of_freedom)
-        residual, covariance, here, nu = (
-            data.residual,
-            data.covariance,
-            data.mask,
-            data.degrees_of_freedom,
-        )
+    @classmethod
+    def of(
+        cls,
+        data: Distribution,
+        per_joint: bool = False,
+        floor: bool = True,
+        joint_names: Sequence[str] = (),
+        units: str = '',
+        model: str | None = None,
+        weights: str | None = None,
+    ) -> Recalibration:
+        """``fit`` of arrays that were checked before."""
+        residual, covariance, here = data.residual, data.covariance, data.present
+        nu = data.degrees_of_freedom
         if per_joint:
             alpha, beta = fit_per_block(residual, covariance, here, data.block, floor, nu)
         else:
@@ -112,12 +122,11 @@ class Recalibration:
         nll_before = predictive_nll(residual, covariance, nu, here).mean().item()
         changed = _apply(covariance, alpha, beta)
         nll_after = predictive_nll(residual, changed, nu, here).mean().item()
-        dim, count = data.residual.shape[-1], len(data.residual)
         return cls(
             alpha,
             beta,
-            dim,
-            count,
+            data.dim,
+            len(data),
             nll_before,
             nll_after,
             tuple(joint_names),

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hetpose.apis.calibration.arrays import GaussianArrays, gaussian_arrays
+from hetpose.apis.calibration.arrays import distribution_of
 from hetpose.apis.calibration.recalibration import Recalibration, weights_fingerprint
 from hetpose.apis.calibration.verdict import verdict
-from hetpose.evaluation.functional.calibration import split_blocks
 from hetpose.evaluation.functional.scores import Scores, calibration_scores
+from hetpose.ops.distribution import Distribution
 from hetpose.tables import markdown_table
 
 __all__ = ['CalibrationResult', 'Recalibration', 'calibration', 'weights_fingerprint']
@@ -101,28 +101,23 @@ def calibration(
     (or d dimensions), ``units`` the lengths. With ``degrees_of_freedom``, one number or (N,) above
     2, the predictions are Student-t with covariance ``cov``.
     """
-    data = gaussian_arrays(mean, cov, target, mask, block, degrees_of_freedom)
-    return arrays_calibration(data, names, units, bins)
+    data = distribution_of(mean, cov, target, mask, block, degrees_of_freedom)
+    return judge(data, names, units, bins)
 
 
-def arrays_calibration(
-    data: GaussianArrays, names: Sequence[str] | None = None, units: str = '', bins: int = 10
+def judge(
+    data: Distribution, names: Sequence[str] | None = None, units: str = '', bins: int = 10
 ) -> CalibrationResult:
-    """``calibration`` of arrays that were checked before. A part that is missing everywhere is
+    """``calibration`` of arrays that were checked before; a part that is missing everywhere is
     left out.
     """
-    count = data.residual.shape[-1] // data.block
+    count = data.dim // data.block
     names = [str(i) for i in range(count)] if names is None else list(names)
     if len(names) != count:
         raise ValueError(f'names has {len(names)} entries for {count} joints')
-    nu = data.degrees_of_freedom
-    overall = calibration_scores(data.residual, data.covariance, data.mask, bins, nu)
-    residual, covariance, mask = split_blocks(
-        data.residual, data.covariance, data.mask, data.block
-    )
     parts = {
-        name: calibration_scores(residual[:, k], covariance[:, k], mask[:, k], bins, nu)
-        for k, name in enumerate(names)
-        if bool(mask[:, k].any())
+        name: calibration_scores(part, bins)
+        for name, part in zip(names, data.parts(), strict=True)
+        if bool(part.present.any())
     }
-    return CalibrationResult(overall, parts, units)
+    return CalibrationResult(calibration_scores(data, bins), parts, units)

@@ -19,8 +19,9 @@ from hetpose.engine import launch, running
 from hetpose.engine.checkpoint import read_checkpoint, weights_of
 from hetpose.engine.resume import AUTO, use_resume
 from hetpose.errors import UserError
-from hetpose.evaluation.functional.pose import PoseErrors, divergence_to_truth
+from hetpose.evaluation.functional.pose import divergence_to_truth
 from hetpose.fileio import write_json, write_text
+from hetpose.ops.distribution import Distribution
 from hetpose.tables import markdown_table
 
 LABELLED_SAMPLES = (
@@ -121,7 +122,9 @@ def pseudo_label_quality(config: Config) -> dict[str, float]:
     weights = torch.cat([sample.gt_instance_labels.keypoint_weights for sample in chosen])
     mask = weights.repeat_interleave(2, dim=-1) > 0
     zero = torch.zeros_like(roots[..., 0])
-    kl, w2 = divergence_to_truth(PoseErrors(zero, roots @ roots.mT, mask, truth))
+    kl, w2 = divergence_to_truth(
+        Distribution(zero, roots @ roots.mT, mask=mask, true_factor=truth, block=2)
+    )
     return {'kl': kl, 'w2': w2}
 
 

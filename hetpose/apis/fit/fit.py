@@ -16,7 +16,8 @@ from mmengine.model import revert_sync_batchnorm
 from mmpose.registry import MODELS
 from torch.utils.data import DataLoader, Subset
 
-from hetpose.apis.calibration.calibrate import Predictions, calibrate
+from hetpose.apis.calibration.calibrate import calibrate
+from hetpose.apis.calibration.predictions import Predictions
 from hetpose.apis.calibration.recalibration import weights_fingerprint
 from hetpose.apis.fit.cache import Errors, build_dataset, observe_people
 from hetpose.apis.fit.foreign import (

@@ -13,14 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hetpose.apis.calibration.arrays import GaussianArrays
 from hetpose.apis.calibration.calibrate import CalibrationReport
 from hetpose.apis.fit.cache import Errors
 from hetpose.apis.fit.training import scaled
-from hetpose.evaluation.functional.calibration import split_blocks
 from hetpose.evaluation.functional.scores import calibration_scores
 from hetpose.fileio import atomic_path, write_json, write_text
 from hetpose.models.heads.error_model import UNITS
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.gaussian import negative_log_likelihood
 from hetpose.tables import markdown_table
 
@@ -53,11 +52,11 @@ class FormScore:
         covariance = covariance.double().expand(len(residual), -1, -1)
         if nll is None:
             nll = negative_log_likelihood(residual, covariance, mask)
-        parts = split_blocks(residual, covariance, mask, 2)
+        predicted = Distribution.of_residuals(residual, covariance, mask, block=2)
         scores = [
-            calibration_scores(*(part[:, k] for part in parts)).numbers()
-            for k in range(errors.mask.shape[1])
-            if errors.mask[:, k].any()
+            calibration_scores(part).numbers()
+            for part in predicted.parts()
+            if bool(part.present.any())
         ]
         means = {
             name: float(np.mean([score[name] for score in scores]))
@@ -165,9 +164,9 @@ class FitReport:
             figure.savefig(temporary, dpi=120)
 
 
-def in_pixels(errors: Errors, covariance: Tensor) -> GaussianArrays:
+def in_pixels(errors: Errors, covariance: Tensor) -> Distribution:
     """Residuals in image pixels with Σ (N, d, d) of squared per cent of the crop's longer side."""
     scale = (torch.as_tensor(errors.side) / UNITS).square()[:, None, None]
     mask = torch.as_tensor(errors.mask).repeat_interleave(2, dim=-1)
     residual = torch.as_tensor(errors.residual).flatten(1)
-    return GaussianArrays(residual, covariance.double() * scale, mask, 2)
+    return Distribution.of_residuals(residual, covariance.double() * scale, mask, block=2)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from hetpose.evaluation.functional.calibration import split_blocks, squared_radius
-from hetpose.ops.affine import scale_covariance
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.gaussian import conditional_residual, mahalanobis_squared
 from hetpose.ops.moments import pair_sums, residual_covariance
 from hetpose.ops.spd import safe_cholesky
@@ -23,72 +22,48 @@ from hetpose.ops.student_divergence import kl_from_gaussian
 from hetpose.ops.wasserstein import w2_squared
 
 
-@dataclass(frozen=True)
-class PoseErrors:
-    """Residuals (target − mean) and predicted covariances of N poses, in one unit."""
-
-    residual: Tensor  # (N, 2K)
-    covariance: Tensor  # (N, 2K, 2K)
-    mask: Tensor  # (N, 2K)
-    true_factor: Tensor | None = None  # (N, 2K, m), F with FFᵀ the true covariance
-    degrees_of_freedom: Tensor | None = None  # (N,), of Student-t predictions
-
-    def rescaled(self, scale: Tensor) -> PoseErrors:
-        """The same errors in units of 1/scale, scale (N, 2) per axis: r ↦ Sr, Σ ↦ SΣS."""
-        rows = scale.repeat(1, self.residual.shape[-1] // 2)
-        factor = None if self.true_factor is None else self.true_factor * rows[:, :, None]
-        covariance = scale_covariance(self.covariance, rows)
-        return PoseErrors(
-            self.residual * rows, covariance, self.mask, factor, self.degrees_of_freedom
-        )
-
-    def with_covariance(self, covariance: Tensor) -> PoseErrors:
-        """The same residuals judged by Gaussians with another covariance (N, 2K, 2K)."""
-        return replace(self, covariance=covariance, degrees_of_freedom=None)
-
-
-def squared_errors(errors: PoseErrors) -> Tensor:
+def squared_errors(errors: Distribution) -> Tensor:
     """r² of every coordinate, (N, 2K); NaN where it is missing."""
-    return torch.where(errors.mask, errors.residual.square(), torch.nan)
+    return torch.where(errors.present, errors.residual.square(), torch.nan)
 
 
-def mean_squared_error(errors: PoseErrors) -> float:
+def mean_squared_error(errors: Distribution) -> float:
     """Mean of r² over the present coordinates."""
     return squared_errors(errors).nanmean().item()
 
 
-def negative_log_likelihoods(errors: PoseErrors) -> Tensor:
+def negative_log_likelihoods(errors: Distribution) -> Tensor:
     """½(n log 2π + log|Σ| + rᵀΛr) of every sample, (N,), n the present coordinates; of Student-t
     predictions their own.
     """
     return predictive_nll(
-        errors.residual, errors.covariance, errors.degrees_of_freedom, errors.mask
+        errors.residual, errors.covariance, errors.degrees_of_freedom, errors.present
     )
 
 
-def mean_negative_log_likelihood(errors: PoseErrors) -> float:
+def mean_negative_log_likelihood(errors: Distribution) -> float:
     """Mean of the likelihoods over the samples."""
     return negative_log_likelihoods(errors).mean().item()
 
 
-def conditional_lengths(errors: PoseErrors) -> Tensor:
+def conditional_lengths(errors: Distribution) -> Tensor:
     """|y_k − E[y_k | other present joints]| of every joint, (N, K); NaN where it is missing."""
-    residual = conditional_residual(errors.residual, errors.covariance, 2, errors.mask)
-    return torch.where(errors.mask[:, ::2], residual.norm(dim=-1), torch.nan)
+    residual = conditional_residual(errors.residual, errors.covariance, 2, errors.present)
+    return torch.where(errors.present[:, ::2], residual.norm(dim=-1), torch.nan)
 
 
-def joint_tac(errors: PoseErrors) -> Tensor:
+def joint_tac(errors: Distribution) -> Tensor:
     """The conditional lengths averaged over samples: (K,), NaN if never present."""
     return conditional_lengths(errors).nanmean(0)
 
 
-def inside_ellipses(errors: PoseErrors, level: float) -> Tensor:
+def inside_ellipses(errors: Distribution, level: float) -> Tensor:
     """Whether rᵀΣ_k⁻¹r ≤ −2 log(1 − level), the exact χ²₂ quantile, of every joint; of Student-t
     predictions within theirs. 1, 0, or NaN where the joint is missing: (N, K).
     """
     if not 0 < level < 1:
         raise ValueError(f'level must lie in (0, 1), got {level}')
-    residual, covariance, mask = split_blocks(errors.residual, errors.covariance, errors.mask)
+    residual, covariance, mask = split_blocks(errors.residual, errors.covariance, errors.present)
     distance = mahalanobis_squared(residual, covariance, mask)
     radius: float | Tensor = -2 * math.log(1 - level)
     if errors.degrees_of_freedom is not None:
@@ -96,7 +71,7 @@ def inside_ellipses(errors: PoseErrors, level: float) -> Tensor:
     return torch.where(mask.all(-1), (distance <= radius).double(), torch.nan)
 
 
-def ellipse_coverage(errors: PoseErrors, level: float) -> float:
+def ellipse_coverage(errors: Distribution, level: float) -> float:
     """Share of the present joints inside their ellipses of ``level``."""
     return inside_ellipses(errors, level).nanmean().item()
 
@@ -112,7 +87,7 @@ def correct_keypoints(residual: Tensor, mask: Tensor, size: Tensor, threshold: f
     return close[present].double().mean().item()
 
 
-def divergences_to_truth(errors: PoseErrors) -> tuple[Tensor, Tensor]:
+def divergences_to_truth(errors: Distribution) -> tuple[Tensor, Tensor]:
     """KL(N(0, Σ_true) ‖ N(0, Σ)) and W2² between the two over the present joints, (N,) each.
 
     The true mean is not part of it: the label is one draw around it. Of Student-t predictions the
@@ -120,14 +95,14 @@ def divergences_to_truth(errors: PoseErrors) -> tuple[Tensor, Tensor]:
     """
     assert errors.true_factor is not None
     truth = errors.true_factor @ errors.true_factor.mT
-    zero = torch.zeros_like(errors.residual)
+    zero = torch.zeros_like(errors.mean)
     nu = errors.degrees_of_freedom
-    kl = kl_from_gaussian(zero, truth, zero, errors.covariance, nu, errors.mask)
+    kl = kl_from_gaussian(zero, truth, zero, errors.covariance, nu, errors.present)
     factor = safe_cholesky(errors.covariance)
-    return kl, w2_squared(factor, errors.true_factor, mask=errors.mask)
+    return kl, w2_squared(factor, errors.true_factor, mask=errors.present)
 
 
-def divergence_to_truth(errors: PoseErrors) -> tuple[float, float]:
+def divergence_to_truth(errors: Distribution) -> tuple[float, float]:
     """Mean KL and mean W2² to the truth."""
     kl, w2 = divergences_to_truth(errors)
     return kl.mean().item(), w2.mean().item()
@@ -148,7 +123,7 @@ def cross_fit(residual: Tensor, mask: Tensor, folds: int = 2) -> tuple[Tensor, T
     return torch.stack(fitted), fold
 
 
-def pose_scores(errors: PoseErrors, levels: Sequence[float]) -> dict[str, Tensor]:
+def pose_scores(errors: Distribution, levels: Sequence[float]) -> dict[str, Tensor]:
     """What every sample adds to the metrics: rows (N,), (N, K) or (N, 2K), NaN where missing.
 
     MSE, NLL, TAC, coverage, and KL and W2 where the truth is known, in one unit.
@@ -173,6 +148,6 @@ def score_means(scores: dict[str, Tensor]) -> dict[str, float]:
     }
 
 
-def pose_metrics(errors: PoseErrors, levels: Sequence[float]) -> dict[str, float]:
+def pose_metrics(errors: Distribution, levels: Sequence[float]) -> dict[str, float]:
     """The metrics of all samples at once."""
     return score_means(pose_scores(errors, levels))

@@ -15,13 +15,13 @@ from hetpose.evaluation.functional.calibration import (
     coverage,
     expected_calibration_error,
     pit,
-    present,
     reliability,
     sharpness,
     uniformity,
 )
 from hetpose.evaluation.functional.energy_score import energy_score
 from hetpose.evaluation.functional.sparsification import Sparsification, sparsification
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.gaussian import mahalanobis_squared
 from hetpose.ops.student import predictive_nll
 
@@ -79,26 +79,18 @@ class Scores:
         return values
 
 
-def calibration_scores(
-    residual: Tensor,
-    covariance: Tensor,
-    mask: Tensor | None = None,
-    bins: int = 10,
-    degrees_of_freedom: Tensor | None = None,
-) -> Scores:
+def calibration_scores(predicted: Distribution, bins: int = 10) -> Scores:
     """All scores, in float64, over the samples with anything present.
 
-    Shapes: (N, d), (N, d, d), mask (N, d), degrees_of_freedom (N,) of Student-t predictions. RMSE
-    is per dimension, like rms_std, so that the two compare.
+    RMSE is per dimension, like rms_std, so that the two compare.
     """
-    residual, covariance = residual.double(), covariance.double()
-    here = present(residual, mask)
-    kept = here.any(-1)
+    kept = predicted.present.any(-1)
     if not bool(kept.any()):
         raise ValueError('nothing is present: no sample to score')
-    residual, covariance, here = residual[kept], covariance[kept], here[kept]
-    residual = torch.where(here, residual, 0.0)
-    nu = None if degrees_of_freedom is None else degrees_of_freedom.double()[kept]
+    predicted = predicted.select(kept)
+    residual, covariance = predicted.residual.double(), predicted.covariance.double()
+    here, nu = predicted.present, predicted.degrees_of_freedom
+    nu = None if nu is None else nu.double()
     values = pit(residual, covariance, here, nu)
     statistic, pvalue = uniformity(values)
     distance = mahalanobis_squared(residual, covariance, here)

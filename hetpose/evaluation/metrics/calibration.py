@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,40 +12,24 @@ from mmpose.registry import METRICS
 from torch import Tensor
 
 from hetpose.errors import UserError
-from hetpose.evaluation.functional.calibration import split_blocks
 from hetpose.evaluation.functional.scores import calibration_scores
 from hetpose.evaluation.selection import predicted_joints
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.spd import to_float64
 
 
-class Gaussians(NamedTuple):
-    """Predictions with their truth: Gaussians, or Student-t where they have degrees of freedom.
-
-    Shapes: mean, target, mask (n, d), covariance (n, d, d), degrees_of_freedom (n,).
-    """
-
-    mean: Tensor
-    covariance: Tensor
-    target: Tensor
-    mask: Tensor
-    degrees_of_freedom: Tensor | None = None
-
-    @classmethod
-    def joined(cls, rows: Sequence[Gaussians]) -> Gaussians:
-        """All rows of several predictions of one model."""
-        columns = zip(*rows, strict=True)
-        return cls(*(None if column[0] is None else torch.cat(column) for column in columns))
-
-
-def read_gaussians(sample: Mapping[str, Any], batch: Any = None) -> Gaussians:
+def read_sample(
+    sample: Mapping[str, Any], batch: Any = None, block: int | None = None
+) -> Distribution:
     """The persons of a pose sample, in image pixels, or the rows of a regression batch.
 
     Args:
         sample: a pose sample with its truth, or dict(mean=(n, d), covariance=(n, d, d)).
         batch: what the sample was predicted from; holds the target y (n, d) of a regression.
+        block: dimensions of a part; None takes 2 for poses and 1 for regression.
     """
     if 'pred_instances' in sample:
-        return _read_pose(sample)
+        return _read_pose(sample, block or 2)
     known = {**(batch if isinstance(batch, Mapping) else {}), **sample}
     missing = [name for name in ('mean', 'covariance', 'y') if known.get(name) is None]
     if missing:
@@ -54,11 +38,10 @@ def read_gaussians(sample: Mapping[str, Any], batch: Any = None) -> Gaussians:
         )
     mean, target = (_tensor(known[name]).double() for name in ('mean', 'y'))
     covariance = to_float64(_tensor(known['covariance']))
-    here = torch.ones_like(mean, dtype=torch.bool)
-    return Gaussians(mean, covariance, target, here, _degrees_of_freedom(known))
+    return Distribution(mean, covariance, _degrees_of_freedom(known), target, block=block or 1)
 
 
-def _read_pose(sample: Mapping[str, Any]) -> Gaussians:
+def _read_pose(sample: Mapping[str, Any], block: int) -> Distribution:
     truth, predicted = sample['gt_instances'], sample['pred_instances']
     if 'covariances' not in predicted:
         raise UserError('the model predicts no covariances: calibration needs HeteroscedasticHead')
@@ -68,12 +51,13 @@ def _read_pose(sample: Mapping[str, Any]) -> Gaussians:
     mean = _tensor(predicted['keypoints']).double()[..., :2]
     joints = torch.as_tensor(predicted_joints(predicted, keypoints.shape[1]))
     keypoints, visible = keypoints[:, joints], visible[:, joints]
-    return Gaussians(
+    return Distribution(
         mean.flatten(1),
         to_float64(_tensor(predicted['covariances'])),
+        _degrees_of_freedom(predicted),
         keypoints.flatten(1),
         visible.repeat_interleave(2, dim=-1),
-        _degrees_of_freedom(predicted),
+        block=block,
     )
 
 
@@ -110,26 +94,22 @@ class CalibrationMetric(BaseMetric):
         self.joints: Any = None  # numbers (1, K') of the predicted joints, where not all are
 
     def process(self, data_batch: Any, data_samples: Sequence[dict]) -> None:
-        """Keep the Gaussians of every sample."""
+        """Keep the predictions of every sample."""
         for sample in data_samples:
-            block = self.block or (2 if 'pred_instances' in sample else 1)
-            if 'pred_instances' in sample and block == 2:
+            predicted = read_sample(sample, data_batch, self.block)
+            if 'pred_instances' in sample and predicted.block == 2:
                 self.joints = sample['pred_instances'].get('keypoint_indices')
-            self.results.append((read_gaussians(sample, data_batch), block))
+            self.results.append(predicted)
 
-    def compute_metrics(self, results: list[tuple[Gaussians, int]]) -> dict[str, float]:
+    def compute_metrics(self, results: list[Distribution]) -> dict[str, float]:
         """All scores over all samples."""
-        mean, covariance, target, mask, nu = Gaussians.joined([row for row, _ in results])
-        residual = torch.where(mask, target - mean, 0.0)
-        whole = calibration_scores(residual, covariance, mask, degrees_of_freedom=nu).numbers()
+        predicted = Distribution.joined(results)
+        whole = calibration_scores(predicted).numbers()
         metrics = {f'whole/{name}': value for name, value in whole.items()}
-        residual, covariance, mask = split_blocks(residual, covariance, mask, results[0][1])
         parts = {
-            k: calibration_scores(
-                residual[:, k], covariance[:, k], mask[:, k], degrees_of_freedom=nu
-            ).numbers()
-            for k in range(residual.shape[1])
-            if bool(mask[:, k].any())
+            k: calibration_scores(part).numbers()
+            for k, part in enumerate(predicted.parts())
+            if bool(part.present.any())
         }
         for name in next(iter(parts.values())):
             values = [part[name] for part in parts.values() if name in part]

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from hetpose.errors import UserError
 from hetpose.evaluation.functional.pose import (
-    PoseErrors,
     correct_keypoints,
     cross_fit,
     pose_scores,
@@ -22,6 +21,7 @@ from hetpose.evaluation.functional.pose import (
 )
 from hetpose.evaluation.selection import predicted_joints
 from hetpose.ops.affine import scale_covariance
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.spd import to_float64
 
 UNITLESS = ('coverage', 'kl')  # the same in heatmap units and in pixels
@@ -175,7 +175,7 @@ class HeteroscedasticPoseMetric(BaseMetric):
             parts.append(self._both_units(errors, scale[part]))
         return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
-    def _both_units(self, pixels: PoseErrors, scale: Tensor) -> dict[str, Tensor]:
+    def _both_units(self, pixels: Distribution, scale: Tensor) -> dict[str, Tensor]:
         """Scores in heatmap units, and those that depend on the unit in pixels as well."""
         scores = pose_scores(pixels.rescaled(scale), self.levels)
         for name, value in pose_scores(pixels, ()).items():
@@ -199,14 +199,15 @@ def _join(scores: Sequence[dict[str, np.ndarray]]) -> dict[str, Tensor]:
     return {name: _stack(scores, name) for name in names}
 
 
-def _stack_errors(results: Sequence[dict], covariance: Tensor | None = None) -> PoseErrors:
+def _stack_errors(results: Sequence[dict], covariance: Tensor | None = None) -> Distribution:
     """The errors of some samples under their own covariances, or as Gaussians under the given."""
     known = all('true_factor' in result for result in results)
     heavy = covariance is None and all('degrees_of_freedom' in result for result in results)
-    return PoseErrors(
+    return Distribution.of_residuals(
         residual=_stack(results, 'residual').double(),
         covariance=_stack(results, 'covariance') if covariance is None else covariance,
         mask=_stack(results, 'mask'),
         true_factor=_stack(results, 'true_factor').double() if known else None,
         degrees_of_freedom=_stack(results, 'degrees_of_freedom').double() if heavy else None,
+        block=2,
     )

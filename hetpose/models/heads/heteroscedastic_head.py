@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -16,20 +17,20 @@ from mmpose.models.heads import HeatmapHead
 from mmpose.registry import MODELS
 from torch import Tensor, nn
 
-from hetpose.errors import UserError
 from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.heads.bottleneck import Bottleneck
 from hetpose.models.heads.covariance_branch import CovarianceBranch
+from hetpose.models.heads.pose_labels import PoseLabels
 from hetpose.models.heads.pose_prediction import (
     fuse_heatmaps,
     fuse_mirrored,
-    fuse_tails,
     to_instances,
     unusable_named,
 )
 from hetpose.models.objectives import Objective
 from hetpose.models.phase import Phase, Switchable
 from hetpose.ops.covariance import Covariance
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.soft_argmax import soft_argmax
 from hetpose.ops.spread import STATISTICS, map_statistics
 from hetpose.ops.taylor.terms import TaylorTerms, soft_argmax_terms
@@ -37,24 +38,16 @@ from hetpose.ops.taylor.terms import TaylorTerms, soft_argmax_terms
 TaylorProvider = Callable[[Tensor, Tensor], TaylorTerms]
 """Another way to the Taylor terms, from features (B, C, h, w) and z (B, m): give a head one as
 ``taylor_provider`` where the closed form cannot run, as in an exporter."""
-ACCURACY_THRESHOLD = 0.05  # of the heatmap's longer side, for the accuracy in the training log
 
 
 class PoseDistribution(NamedTuple):
-    """What the head knows about a batch, in heatmap units."""
+    """The outputs of the network for a batch, in heatmap units; views of Σ are computed when
+    read.
+    """
 
     heatmaps: Tensor  # (B, K, H, W)
     mean: Tensor  # (B, 2K)
     covariance: Covariance  # of (B, 2K, 2K)
-
-
-class PoseLabels(NamedTuple):
-    """What the codec encoded for a batch, in heatmap units."""
-
-    heatmaps: Tensor  # (B, K, H, W)
-    target: Tensor  # (B, 2K)
-    weights: Tensor  # (B, K), 0 for a missing joint
-    root: Tensor | None  # (B, 2K, 2K), the symmetric root of the pseudo-label
 
 
 @MODELS.register_module()
@@ -217,44 +210,20 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         self, feats: Sequence[Tensor], batch_data_samples: list, train_cfg: dict | None = None
     ) -> dict[str, Tensor]:
         """The heatmap term and the objective, averaged over the batch."""
-        labels = self._labels(batch_data_samples)
+        labels = PoseLabels.stacked(batch_data_samples, self.objective)
         predicted = self.forward(feats)
-        mask = labels.weights.repeat_interleave(2, dim=-1) > 0
         per_sample = self.objective(
-            predicted.mean, labels.target, predicted.covariance, labels.root, mask
+            predicted.mean, labels.target, predicted.covariance, labels.root, labels.mask
         )
         losses = dict(
             loss_heatmap=self.loss_module(predicted.heatmaps, labels.heatmaps, labels.weights),
             loss_objective=self.objective_weight * per_sample.mean(),
         )
         if (train_cfg or {}).get('compute_acc', True):
-            losses['acc_pose'] = self._accuracy(predicted.mean.detach(), labels)
+            losses['acc_pose'] = labels.accuracy(
+                predicted.mean.detach(), max(self.decoder.heatmap_size)
+            )
         return losses
-
-    def _labels(self, samples: list) -> PoseLabels:
-        """Stack what SoftArgmaxCodec encoded; the pseudo-label only if the objective reads it."""
-        labels = [sample.gt_instance_labels for sample in samples]
-        root = None
-        if self.objective.needs_target_covariance:
-            if any('pseudo_root' not in label for label in labels):
-                raise UserError(
-                    f'{type(self.objective).__name__} needs pseudo-labels: make a file of them '
-                    'with tools/pseudo_labels.py and name it in train_dataloader.dataset.file'
-                )
-            root = torch.cat([label.pseudo_root for label in labels])
-        return PoseLabels(
-            heatmaps=torch.stack([sample.gt_fields.heatmaps for sample in samples]),
-            target=torch.cat([label.keypoint_labels for label in labels]).flatten(-2),
-            weights=torch.cat([label.keypoint_weights for label in labels]),
-            root=root,
-        )
-
-    def _accuracy(self, mean: Tensor, labels: PoseLabels) -> Tensor:
-        """Share of the present joints whose mean (B, 2K) lies close to the label."""
-        distance = (mean - labels.target).unflatten(-1, (-1, 2)).norm(dim=-1)
-        close = distance < ACCURACY_THRESHOLD * max(self.decoder.heatmap_size)
-        present = labels.weights > 0
-        return (close & present).sum() / present.sum().clamp_min(1)
 
     def predict(
         self, feats: Any, batch_data_samples: list, test_cfg: dict | None = None
@@ -273,39 +242,31 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         """
         test_cfg = test_cfg or {}
         flip = test_cfg.get('flip_test', False)
-        heatmaps, mean, covariance, nu = self._moments(feats[0] if flip else feats)
+        heatmaps, predicted = self._moments(feats[0] if flip else feats)
         if flip:
-            other_heatmaps, *mirrored, other_nu = self._moments(feats[1])
-            nu = fuse_tails(nu, other_nu)
-            permutation = batch_data_samples[0].metainfo['flip_indices']
-            mean, covariance = fuse_mirrored(
-                (mean, covariance),
-                (mirrored[0], mirrored[1]),
-                permutation,
-                self.decoder.mirror_offset,
-            )
-            heatmaps = fuse_heatmaps(
-                heatmaps, other_heatmaps, permutation, self.decoder.mirror_offset
-            )
+            other_heatmaps, mirrored = self._moments(feats[1])
+            mirror = batch_data_samples[0].metainfo['flip_indices'], self.decoder.mirror_offset
+            predicted = fuse_mirrored(predicted, mirrored, *mirror)
+            heatmaps = fuse_heatmaps(heatmaps, other_heatmaps, *mirror)
             if test_cfg.get('flip_mode') == 'heatmap':
-                mean = soft_argmax(heatmaps.float(), self.temperature).flatten(-2).to(mean)
+                mean = soft_argmax(heatmaps.float(), self.temperature).flatten(-2)
+                predicted = replace(predicted, mean=mean.to(predicted.mean))
         instances = to_instances(
-            mean,
-            covariance,
+            predicted,
             batch_data_samples,
             self.decoder,
             self.score_radius,
             test_cfg.get('output_keypoint_indices'),
-            nu,
         )
         if test_cfg.get('output_heatmaps', False):
             return instances, [PixelData(heatmaps=heatmap) for heatmap in heatmaps.detach()]
         return instances
 
-    def _moments(self, feats: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-        """Heatmaps (B, K, H, W), mean (B, 2K), Σ (B, 2K, 2K) in float64, and ν (B,) if any."""
+    def _moments(self, feats: Sequence[Tensor]) -> tuple[Tensor, Distribution]:
+        """Heatmaps (B, K, H, W), and the predictions of B poses, Σ in float64."""
         with unusable_named():
-            predicted = self.forward(feats, torch.float64)
-            covariance = predicted.covariance
-            nu = covariance.degrees_of_freedom
-            return predicted.heatmaps, predicted.mean, covariance.matrix, nu
+            found = self.forward(feats, torch.float64)
+            sigma = found.covariance
+            return found.heatmaps, Distribution(
+                found.mean, sigma.matrix, sigma.degrees_of_freedom, block=2
+            )

@@ -18,37 +18,39 @@ from hetpose.models.codecs import SoftArgmaxCodec
 from hetpose.ops.affine import scale_covariance, transform_covariance, transform_points
 from hetpose.ops.blocks import joint_blocks
 from hetpose.ops.disc import disc_probability
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.spd import NotPositiveDefiniteError, to_float64
 from hetpose.ops.validation import NotFiniteError
 
 
 def fuse_mirrored(
-    straight: tuple[Tensor, Tensor],
-    mirrored: tuple[Tensor, Tensor],
+    straight: Distribution,
+    mirrored: Distribution,
     permutation: Sequence[int],
     mirror_offset: float,
-) -> tuple[Tensor, Tensor]:
-    """Fuse the Gaussians of an image and of its mirror image: μ = ½(μ₁ + μ₂), Σ = ½(Σ₁ + Σ₂).
+) -> Distribution:
+    """Fuse the predictions of an image and of its mirror image: μ = ½(μ₁ + μ₂), Σ = ½(Σ₁ + Σ₂).
 
-    The second is first mirrored back: x ↦ c − x, left and right joints exchanged, Σ ↦ (P⊗diag(−1,
-        1)) Σ (P⊗diag(−1, 1))ᵀ.
-    ½(Σ₁ + Σ₂) bounds the covariance of the averaged residual ½(r₁ + r₂) from above, with equality
-    where r₁ = r₂, as for the noise of the label; the shrinkage that averaging brings depends on a
-    correlation that nobody knows.
+    The second is first mirrored back: x ↦ c − x, left and right joints exchanged,
+    Σ ↦ (P⊗diag(−1, 1)) Σ (P⊗diag(−1, 1))ᵀ. ½(Σ₁ + Σ₂) bounds the covariance of the averaged
+    residual ½(r₁ + r₂) from above, with equality where r₁ = r₂, as for the noise of the label; the
+    shrinkage that averaging brings depends on a correlation that nobody knows.
 
     Args:
-        straight, mirrored: mean (B, 2K) and covariance (B, 2K, 2K).
+        straight, mirrored: predictions of B poses, d = 2K.
         permutation: mirrored partner of each joint.
         mirror_offset: c.
-
-    Returns:
-        Mean (B, 2K) and covariance (B, 2K, 2K).
     """
-    mean, covariance = straight
+    mean = straight.mean
     mirror = mean.new_tensor([[-1.0, 0.0, mirror_offset], [0.0, 1.0, 0.0]])
-    points = transform_points(mirrored[0].unflatten(-1, (-1, 2)), mirror, permutation)
-    other = transform_covariance(mirrored[1], mirror, permutation)
-    return 0.5 * (mean + points.flatten(-2)), 0.5 * (covariance + other)
+    points = transform_points(mirrored.mean.unflatten(-1, (-1, 2)), mirror, permutation)
+    other = transform_covariance(mirrored.covariance, mirror, permutation)
+    return Distribution(
+        0.5 * (mean + points.flatten(-2)),
+        0.5 * (straight.covariance + other),
+        fuse_tails(straight.degrees_of_freedom, mirrored.degrees_of_freedom),
+        block=2,
+    )
 
 
 def fuse_heatmaps(
@@ -77,15 +79,13 @@ def fuse_tails(straight: Tensor | None, mirrored: Tensor | None) -> Tensor | Non
 
 
 def to_instances(
-    mean: Tensor,
-    covariance: Tensor,
+    predicted: Distribution,
     samples: list,
     codec: SoftArgmaxCodec,
     score_radius: float,
     keypoint_indices: Sequence[int] | None = None,
-    degrees_of_freedom: Tensor | None = None,
 ) -> list[InstanceData]:
-    """One InstanceData per sample from mean (B, 2K) and covariance (B, 2K, 2K) in heatmap units.
+    """One InstanceData per sample from the predictions of B poses in heatmap units.
 
     The estimator maps keypoints to the image itself and knows nothing of Σ, so keypoints leave in
     input pixels and Σ in image pixels²: Σ_image = (I⊗S) Σ (I⊗S), S = diag(codec scale ·
@@ -95,7 +95,7 @@ def to_instances(
     """
     if not samples:
         return []
-    mean, covariance = mean.detach(), usable(covariance.detach())
+    mean, covariance = predicted.mean.detach(), usable(predicted.covariance.detach())
     meta = [sample.metainfo for sample in samples]
     decode_scale = covariance.new_tensor(codec.decode_scale)
     ratio = [np.asarray(m['input_scale']) / np.asarray(m['input_size']) for m in meta]
@@ -112,7 +112,7 @@ def to_instances(
         score_radius,
         keypoint_indices,
         'keypoint_scores',
-        degrees_of_freedom,
+        predicted.degrees_of_freedom,
     )
     return instances
 
@@ -164,15 +164,15 @@ def add_covariances(
         blocks, radius[:, None], degrees_of_freedom=None if nu is None else nu[:, None]
     )
     probabilities = inside.float().cpu().numpy()
-    full, blocks = selected(covariance, keypoint_indices).cpu().numpy(), blocks.cpu().numpy()
+    full, parts = selected(covariance, keypoint_indices).cpu().numpy(), blocks.cpu().numpy()
     for i, instance in enumerate(instances):
-        instance.keypoint_covariances = blocks[i : i + 1]
+        instance.keypoint_covariances = parts[i : i + 1]
         instance.set_field(probabilities[i : i + 1], probability)
         instance.covariances = full[i : i + 1]
         if nu is not None:
             instance.degrees_of_freedom = nu[i : i + 1].cpu().numpy()
         if keypoint_indices is not None:
-            instance.keypoint_indices = np.arange(blocks.shape[1])[None]
+            instance.keypoint_indices = np.arange(parts.shape[1])[None]
 
 
 def selected(covariance: Tensor, keypoint_indices: Sequence[int] | None) -> Tensor:

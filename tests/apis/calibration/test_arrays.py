@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from hetpose.apis.calibration.arrays import gaussian_arrays
+from hetpose.apis.calibration.arrays import distribution_of
 
 
 def spd(*shape: int) -> torch.Tensor:
@@ -12,8 +12,8 @@ def spd(*shape: int) -> torch.Tensor:
 
 def test_shapes_of_joints_and_of_dimensions_give_the_same():
     mean, target, cov = torch.randn(5, 3, 2), torch.randn(5, 3, 2), spd(5, 6)
-    joints = gaussian_arrays(mean, cov, target)
-    flat = gaussian_arrays(
+    joints = distribution_of(mean, cov, target)
+    flat = distribution_of(
         mean.flatten(1).numpy(), cov.tolist(), target.flatten(1).numpy(), block=2
     )
     assert torch.allclose(joints.residual, flat.residual)
@@ -25,12 +25,12 @@ def test_shapes_of_joints_and_of_dimensions_give_the_same():
 def test_blocks_and_variances_become_matrices():
     mean = torch.zeros(4, 3, 2)
     blocks = spd(4, 3, 2)
-    full = gaussian_arrays(mean, blocks, mean).covariance
+    full = distribution_of(mean, blocks, mean).covariance
     assert torch.allclose(full[:, 2:4, 2:4], blocks[:, 1].double())
     assert (full[:, :2, 2:] == 0).all()
-    variances = gaussian_arrays(mean, torch.full((4, 3, 2), 2.0), mean).covariance
+    variances = distribution_of(mean, torch.full((4, 3, 2), 2.0), mean).covariance
     assert torch.equal(variances[0], 2 * torch.eye(6, dtype=torch.float64))
-    assert gaussian_arrays([1.0, 2.0], [1.0, 4.0], [0.0, 0.0]).covariance.shape == (2, 1, 1)
+    assert distribution_of([1.0, 2.0], [1.0, 4.0], [0.0, 0.0]).covariance.shape == (2, 1, 1)
 
 
 def test_a_mask_per_joint_covers_its_dimensions_and_what_it_hides_may_be_nan():
@@ -38,7 +38,7 @@ def test_a_mask_per_joint_covers_its_dimensions_and_what_it_hides_may_be_nan():
     target = torch.ones(2, 2, 2)
     target[0, 1] = torch.nan
     cov[0, 2:] = torch.nan
-    data = gaussian_arrays(mean, cov, target, np.array([[1, 0], [2, 1]]))
+    data = distribution_of(mean, cov, target, np.array([[1, 0], [2, 1]]))
     assert data.mask.tolist() == [[True, True, False, False], [True] * 4]
     assert data.residual[0].tolist() == [1, 1, 0, 0]
     assert data.covariance.isfinite().all()
@@ -64,10 +64,10 @@ def test_bad_arrays_are_named(change, message):
     if isinstance(arguments['cov'], torch.Tensor) and arguments['cov'].ndim == 2:
         arguments['cov'] = arguments['cov'].expand(3, 4, 4)
     with pytest.raises(ValueError, match=message):
-        gaussian_arrays(**arguments)
+        distribution_of(**arguments)
 
 
 def test_a_mask_per_joint_fits_flat_joints_of_a_given_size():
     mean = torch.zeros(2, 4)
-    data = gaussian_arrays(mean, spd(2, 4), mean, np.array([[1, 0], [1, 1]]), block=2)
+    data = distribution_of(mean, spd(2, 4), mean, np.array([[1, 0], [1, 1]]), block=2)
     assert data.mask.tolist() == [[True, True, False, False], [True] * 4]

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import torch
 
-from hetpose.apis.calibration.arrays import gaussian_arrays
-from hetpose.apis.calibration.calibrate import Predictions, calibrate, read_arrays, split_samples
+from hetpose.apis.calibration.arrays import distribution_of
+from hetpose.apis.calibration.calibrate import calibrate
+from hetpose.apis.calibration.predictions import Predictions, read_arrays, split_samples
 from hetpose.apis.calibration.recalibration import Recalibration
 from hetpose.errors import UserError
 from hetpose.ops.gaussian import sample
@@ -20,7 +21,7 @@ def predictions(scale: float = 1.0, count: int = 1200) -> Predictions:
     cov = factor @ factor.mT + torch.eye(6, dtype=torch.float64)
     mean = torch.zeros(count, 6, dtype=torch.float64)
     target = sample(mean, cov, 1, generator)[0]
-    data = gaussian_arrays(mean, scale * cov, target, block=2)
+    data = distribution_of(mean, scale * cov, target, block=2)
     return Predictions(data, NAMES, 'pixels', 'my_config', 'abc')
 
 
@@ -71,7 +72,7 @@ def test_the_report_warns_where_the_fit_discards_the_prediction():
     generator = torch.Generator().manual_seed(0)
     wild = torch.randn(400, 1, generator=generator, dtype=torch.float64).mul(6).exp()
     target = torch.randn(400, 2, generator=generator, dtype=torch.float64)
-    data = gaussian_arrays(0 * target, wild.expand(-1, 2), target, block=2)
+    data = distribution_of(0 * target, wild.expand(-1, 2), target, block=2)
     useless = Predictions(data, ('a',))
     assert 'almost 0 for all' in calibrate(useless).markdown()
     assert 'almost 0' not in calibrate(useless, floor=False).markdown()

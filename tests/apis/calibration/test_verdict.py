@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from hetpose.apis.calibration.arrays import gaussian_arrays
-from hetpose.apis.calibration.calibrate import Predictions, calibrate, split_samples
+from hetpose.apis.calibration.arrays import distribution_of
+from hetpose.apis.calibration.calibrate import calibrate
+from hetpose.apis.calibration.predictions import Predictions, split_samples
 from hetpose.apis.calibration.report import calibration
 from hetpose.apis.calibration.verdict import verdict
 
@@ -56,7 +57,7 @@ def test_the_joint_that_is_wrong_is_named() -> None:
 
 
 def predictions(target: np.ndarray, groups: torch.Tensor | None = None) -> Predictions:
-    data = gaussian_arrays(np.zeros_like(target), COVARIANCE[: len(target)], target, block=2)
+    data = distribution_of(np.zeros_like(target), COVARIANCE[: len(target)], target, block=2)
     return Predictions(data, tuple('abcd'), groups=groups)
 
 

@@ -16,6 +16,7 @@ from hetpose.evaluation.functional.calibration import (
     uniformity,
 )
 from hetpose.evaluation.functional.scores import calibration_scores
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.gaussian import sample
 
 
@@ -58,8 +59,9 @@ def test_wrong_scale_is_seen_and_has_the_right_sign():
     expected = torch.tensor([stats.chi2.cdf(stats.chi2.ppf(p, 4) / 4, 4) for p in LEVELS.tolist()])
     found = coverage(pit(residual, covariance / 4))
     assert (found - expected).abs().max() < 0.04
-    assert calibration_scores(residual, covariance / 4).chi2 == pytest.approx(4, rel=0.05)
-    assert calibration_scores(residual, 4 * covariance).covered(0.9) > 0.99
+    seen = Distribution.of_residuals
+    assert calibration_scores(seen(residual, covariance / 4)).chi2 == pytest.approx(4, rel=0.05)
+    assert calibration_scores(seen(residual, 4 * covariance)).covered(0.9) > 0.99
 
 
 def test_pit_ignores_what_is_missing_and_is_nan_without_anything():

@@ -15,9 +15,10 @@ from hetpose.evaluation.functional.calibration import (
 )
 from hetpose.evaluation.functional.conformal import ConformalEllipsoids
 from hetpose.evaluation.functional.energy_score import energy_score, energy_score_monte_carlo
-from hetpose.evaluation.functional.pose import PoseErrors, pose_metrics
+from hetpose.evaluation.functional.pose import pose_metrics
 from hetpose.evaluation.functional.recalibration import fit_per_block, fit_scale_and_floor
 from hetpose.evaluation.functional.scores import calibration_scores
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.gaussian import mahalanobis_squared
 from hetpose.ops.student import predictive_nll, sample, scale_from_covariance
 
@@ -70,8 +71,8 @@ def test_infinite_degrees_of_freedom_are_the_gaussian() -> None:
             rtol=1e-7,
             atol=1e-7,
         )
-    heavy = calibration_scores(residual, covariance, mask, degrees_of_freedom=nu)
-    plain = calibration_scores(residual, covariance, mask)
+    heavy = calibration_scores(Distribution.of_residuals(residual, covariance, mask, nu))
+    plain = calibration_scores(Distribution.of_residuals(residual, covariance, mask))
     for name, value in plain.numbers().items():
         assert heavy.numbers()[name] == pytest.approx(value, rel=1e-6, nan_ok=True)
     assert heavy.heavy_tailed
@@ -200,7 +201,9 @@ def test_pose_metrics_judge_by_the_tails() -> None:
     residual = torch.where(mask, residual.nan_to_num(), 0.0)
     kept = mask.any(-1)
     truth = torch.linalg.cholesky_ex(covariance).L
-    errors = PoseErrors(residual[kept], covariance[kept], mask[kept], truth[kept], nu[kept])
+    errors = Distribution.of_residuals(
+        residual[kept], covariance[kept], mask[kept], nu[kept], truth[kept]
+    )
     heavy = pose_metrics(errors, (0.5, 0.9))
     plain = pose_metrics(errors.with_covariance(errors.covariance), (0.5, 0.9))
     assert heavy['coverage_90'] == pytest.approx(0.9, abs=0.01)

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from hetpose.evaluation.functional.pose import (
-    PoseErrors,
     correct_keypoints,
     cross_fit,
     divergence_to_truth,
@@ -13,6 +12,7 @@ from hetpose.evaluation.functional.pose import (
     mean_negative_log_likelihood,
     mean_squared_error,
 )
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.gaussian import negative_log_likelihood
 from hetpose.ops.moments import pair_sums, residual_covariance
 
@@ -26,17 +26,17 @@ def cross_fitted(residual: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return fitted[fold]
 
 
-def drawn(missing: float = 0.0) -> tuple[PoseErrors, torch.Tensor]:
+def drawn(missing: float = 0.0) -> tuple[Distribution, torch.Tensor]:
     """Residuals drawn from N(0, FFᵀ) with a factor per sample, judged by the true covariance."""
     generator = torch.Generator().manual_seed(0)
     factor = torch.randn(SAMPLES, DIM, DIM, generator=generator, dtype=torch.float64)
     noise = torch.randn(SAMPLES, DIM, 1, generator=generator, dtype=torch.float64)
     present = torch.rand(SAMPLES, JOINTS, generator=generator) >= missing
-    errors = PoseErrors(
+    errors = Distribution.of_residuals(
         (factor @ noise)[..., 0],
         factor @ factor.mT,
         present.repeat_interleave(2, dim=1),
-        factor,
+        true_factor=factor,
     )
     return errors, present
 
@@ -66,7 +66,9 @@ def test_divergences_of_a_scaled_identity():
     """KL(I ‖ 4I) = d/2 (1/4 − 1 + log 4) and W2² = d (2 − 1)², over the present coordinates."""
     eye = torch.eye(DIM, dtype=torch.float64)[None]
     mask = torch.tensor([[True] * 4 + [False] * 2])
-    errors = PoseErrors(torch.zeros(1, DIM).double(), 4 * eye, mask, eye)
+    errors = Distribution.of_residuals(
+        torch.zeros(1, DIM).double(), 4 * eye, mask, true_factor=eye
+    )
     kl, w2 = divergence_to_truth(errors)
     assert kl == pytest.approx(2 * (0.25 - 1 + math.log(4)))
     assert w2 == pytest.approx(4)
@@ -103,7 +105,7 @@ def test_tac_of_a_joint_that_is_never_there_is_nan():
     errors, _ = drawn()
     mask = errors.mask.clone()
     mask[:, :2] = False
-    tac = joint_tac(PoseErrors(errors.residual, errors.covariance, mask))
+    tac = joint_tac(Distribution.of_residuals(errors.residual, errors.covariance, mask))
     assert tac[0].isnan()
     assert tac[1:].isfinite().all()
 
@@ -111,7 +113,7 @@ def test_tac_of_a_joint_that_is_never_there_is_nan():
 def test_correct_keypoints():
     residual = torch.tensor([[3.0, 4.0, 0.0, 1.0], [6.0, 8.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
     mask = torch.tensor([[True] * 4, [True, True, False, False], [True] * 4])
-    errors = PoseErrors(residual, torch.zeros(3, 4, 4), mask)
+    errors = Distribution.of_residuals(residual, torch.zeros(3, 4, 4), mask)
     size = torch.tensor([50.0, 50.0, math.nan])
     assert correct_keypoints(errors.residual, errors.mask, size, 0.1) == pytest.approx(2 / 3)
     assert correct_keypoints(errors.residual, errors.mask, size, 0.2) == 1

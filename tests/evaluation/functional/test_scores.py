@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from hetpose.evaluation.functional.scores import calibration_scores
+from hetpose.ops.distribution import Distribution
 
 
 def test_scores_leave_out_empty_samples_and_refuse_nothing_at_all():
@@ -10,9 +11,9 @@ def test_scores_leave_out_empty_samples_and_refuse_nothing_at_all():
     covariance = factor @ factor.mT + torch.eye(4, dtype=torch.float64)
     mask = torch.ones(50, 4, dtype=torch.bool)
     mask[:10] = False
-    found = calibration_scores(residual, covariance, mask)
+    found = calibration_scores(Distribution.of_residuals(residual, covariance, mask))
     assert found.numbers() == pytest.approx(
-        calibration_scores(residual[10:], covariance[10:]).numbers()
+        calibration_scores(Distribution.of_residuals(residual[10:], covariance[10:])).numbers()
     )
     with pytest.raises(ValueError, match='nothing is present'):
-        calibration_scores(residual, covariance, torch.zeros_like(mask))
+        calibration_scores(Distribution.of_residuals(residual, covariance, torch.zeros_like(mask)))

@@ -7,7 +7,7 @@ from mmpose.registry import METRICS
 from mmpose.structures import PoseDataSample
 
 from hetpose.errors import UserError
-from hetpose.evaluation.metrics.calibration import read_gaussians
+from hetpose.evaluation.metrics.calibration import read_sample
 from hetpose.ops.gaussian import sample
 
 COUNT, JOINTS = 600, 3
@@ -65,8 +65,8 @@ def test_regression_batches_are_judged_per_dimension(arrays):
 
 def test_a_prediction_without_covariance_is_refused(arrays):
     with pytest.raises(UserError, match='covariance'):
-        read_gaussians({'mean': torch.zeros(2, 3), 'y': torch.zeros(2, 3)})
+        read_sample({'mean': torch.zeros(2, 3), 'y': torch.zeros(2, 3)})
     item = pose_samples(arrays)[0]
     del item.pred_instances.covariances
     with pytest.raises(UserError, match='HeteroscedasticHead'):
-        read_gaussians(item.to_dict())
+        read_sample(item.to_dict())

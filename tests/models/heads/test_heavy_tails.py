@@ -5,10 +5,11 @@ import pytest
 import torch
 from helpers_pose import DIM, JOINTS, estimator, sample
 
-from hetpose.evaluation.metrics.calibration import Gaussians, read_gaussians
+from hetpose.evaluation.metrics.calibration import read_sample
 from hetpose.evaluation.metrics.pose import HeteroscedasticPoseMetric
 from hetpose.models.heads.pose_prediction import fuse_tails
 from hetpose.ops.disc import disc_probability
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.student import negative_log_likelihood, predictive_nll
 
 OBJECTIVE = dict(type='StudentNLLObjective')
@@ -62,14 +63,13 @@ def test_scores_are_those_of_the_tails() -> None:
 def test_metrics_read_the_tails() -> None:
     model = estimator(covariance=heavy(SCALES[0]), objective=OBJECTIVE)
     found = [output.to_dict() for output in model.eval().predict(images(), samples())]
-    rows = Gaussians.joined([read_gaussians(sample) for sample in found])
+    rows = Distribution.joined([read_sample(sample) for sample in found])
     assert rows.degrees_of_freedom.shape == (3,)
     metric = HeteroscedasticPoseMetric(heatmap_size=(16, 16), homoscedastic=False)
     metric.process(None, found)
     heavy_nll = metric.compute_metrics(metric.results)['nll_px']
-    residual = torch.where(rows.mask, rows.target - rows.mean, 0.0)
     nu = rows.degrees_of_freedom
-    expected = predictive_nll(residual, rows.covariance, nu, rows.mask).mean().item()
+    expected = predictive_nll(rows.residual, rows.covariance, nu, rows.mask).mean().item()
     assert heavy_nll == pytest.approx(expected, rel=1e-6)
 
 

@@ -10,6 +10,7 @@ from hetpose.errors import PredictionError
 from hetpose.models.heads import fuse_mirrored
 from hetpose.models.heads.pose_prediction import fuse_heatmaps
 from hetpose.ops.blocks import joint_blocks
+from hetpose.ops.distribution import Distribution
 
 PERMUTATION = [1, 0, 2]
 PARAMETERISATIONS = [
@@ -45,16 +46,20 @@ def mirrored(mean: torch.Tensor, covariance: torch.Tensor) -> tuple[torch.Tensor
 
 def test_a_prediction_and_its_own_mirror_image_fuse_to_itself():
     straight = random_gaussians()
-    mean, covariance = fuse_mirrored(straight, mirrored(*straight), PERMUTATION, 15.0)
-    torch.testing.assert_close(mean, straight[0])
-    torch.testing.assert_close(covariance, straight[1])
+    fused = fuse_mirrored(
+        Distribution(*straight), Distribution(*mirrored(*straight)), PERMUTATION, 15.0
+    )
+    torch.testing.assert_close(fused.mean, straight[0])
+    torch.testing.assert_close(fused.covariance, straight[1])
 
 
 def test_fusion_is_the_average():
     first, second = random_gaussians(), random_gaussians()
-    mean, covariance = fuse_mirrored(first, mirrored(*second), PERMUTATION, 15.0)
-    torch.testing.assert_close(mean, (first[0] + second[0]) / 2)
-    torch.testing.assert_close(covariance, (first[1] + second[1]) / 2)
+    fused = fuse_mirrored(
+        Distribution(*first), Distribution(*mirrored(*second)), PERMUTATION, 15.0
+    )
+    torch.testing.assert_close(fused.mean, (first[0] + second[0]) / 2)
+    torch.testing.assert_close(fused.covariance, (first[1] + second[1]) / 2)
 
 
 def test_joint_blocks():
