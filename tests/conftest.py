@@ -6,12 +6,22 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 from mmengine.registry import DefaultScope, init_default_scope
 
 import hetpose.registration  # noqa: F401
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `import helpers`
 ROOT = Path(__file__).resolve().parent.parent
+
+# The same examples in every run, and no verdict that depends on how fast the machine is.
+settings.register_profile(
+    'hetpose',
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile('hetpose')
 
 
 @pytest.fixture(autouse=True)

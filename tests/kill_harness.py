@@ -70,6 +70,17 @@ def members(session: int) -> list[int]:
     return found
 
 
+def orphans(session: int, patience: float = 60.0) -> list[int]:
+    """The processes of a killed run that still live after ``patience`` seconds.
+
+    The kernel ends them at once; how soon they are gone depends on the load of the machine.
+    """
+    end = time.monotonic() + patience
+    while (found := members(session)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
 def wait_for_moment(process: int, work_dir: Path, longest: float, near_a_save: bool) -> bool:
     """Wait for a random moment, or for one within a save; whether the run still goes on then."""
     end = time.monotonic() + random.uniform(0, longest)
@@ -117,8 +128,7 @@ def soak(folder: Path, kills: int, workers: int, seed: int = 0) -> dict[str, obj
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
             figures['kills'] += 1  # type: ignore[operator]
-            time.sleep(0.2)
-            figures['orphans'] += len(members(process))  # type: ignore[operator]
+            figures['orphans'] += len(orphans(process))  # type: ignore[operator]
             figures['faults'] += left_behind(killed) if killed.is_dir() else []  # type: ignore[operator]
             if not (killed / f'epoch_{EPOCHS}.pth').is_file():
                 continue

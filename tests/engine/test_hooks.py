@@ -113,5 +113,5 @@ def _trajectory(folder) -> tuple[np.ndarray, np.ndarray]:
 def test_the_cost_is_measured(tmp_path) -> None:
     runner, _ = run(unit_config(tmp_path, 'mse'))
     cost = runner.message_hub.get_info('cost')
-    assert 0 < cost['milliseconds_per_step'] < 60_000
+    assert cost['milliseconds_per_step'] > 0
     assert math.isfinite(cost['peak_memory_mb'])

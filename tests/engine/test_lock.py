@@ -34,11 +34,13 @@ def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
         [sys.executable, '-c', HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True
     )
     assert child.stdout is not None
-    assert child.stdout.readline() == 'held\n'
-    with pytest.raises(UserError, match=f'process {child.pid}'), locked(tmp_path):
-        pass
-    child.kill()
-    child.wait()
+    try:
+        assert child.stdout.readline() == 'held\n'
+        with pytest.raises(UserError, match=f'process {child.pid}'), locked(tmp_path):
+            pass
+    finally:
+        child.kill()
+        child.wait()
     with locked(tmp_path):
         pass
 

@@ -110,7 +110,7 @@ class TestLikelihood:
 
 
 class TestNormaliser:
-    @settings(deadline=None, max_examples=80)
+    @settings(max_examples=80)
     @given(st.floats(0.05, 1e15), st.integers(0, 60))
     def test_is_the_difference_of_log_gammas(self, nu, dim):
         mpmath = pytest.importorskip('mpmath')
@@ -212,7 +212,7 @@ class TestConditioning:
 
 
 class TestRadius:
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(st.floats(0.01, 0.999), st.integers(1, 40), st.floats(0.5, 1e6))
     def test_quantile_is_that_of_the_f_distribution(self, level, dim, nu):
         found = student.radial_quantile(level, dim, torch.tensor(nu, dtype=D))
@@ -248,7 +248,7 @@ class TestRadius:
             student.radial_quantile(1.0, 2, torch.tensor(3.0))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.integers(1, 6),
     st.floats(2.0, 200.0),

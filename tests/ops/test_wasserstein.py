@@ -58,7 +58,7 @@ class TestAnyFactor:
         assert w2_squared(factor, same).abs().max() < 1e-20
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**31),
     dim=st.integers(1, 6),

@@ -1,8 +1,10 @@
 """Two processes train as one does."""
 
 import json
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,7 @@ def train(work_dir: Path, processes: int) -> tuple[dict[str, float], str]:
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, 'PYTHON': sys.executable},
     )
     assert run.returncode == 0, run.stderr[-2000:]
     return evaluation(work_dir), run.stdout + run.stderr
