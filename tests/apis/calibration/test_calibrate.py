@@ -1,13 +1,12 @@
 import json
 import math
 
-import numpy as np
 import pytest
 import torch
 
 from hetpose.apis.calibration.arrays import distribution_of
 from hetpose.apis.calibration.calibrate import calibrate
-from hetpose.apis.calibration.predictions import Predictions, read_arrays, split_samples
+from hetpose.apis.calibration.predictions import Predictions
 from hetpose.apis.calibration.recalibration import Recalibration
 from hetpose.errors import UserError
 from hetpose.ops.gaussian import sample
@@ -46,14 +45,6 @@ def test_report_of_a_covariance_four_times_too_large(tmp_path):
     assert 'all parts at once' in text
 
 
-def test_parts_of_the_fit_do_not_overlap():
-    whole = predictions(count=100)
-    fit, rest = split_samples(whole, 0.3, seed=1)
-    assert (len(fit), len(rest)) == (30, 70)
-    rows = torch.cat([fit.data.residual, rest.data.residual])
-    assert torch.equal(rows.sort(0).values, whole.data.residual.sort(0).values)
-
-
 def test_a_separate_fit_split_leaves_the_judged_one_whole():
     report = calibrate(predictions(2.0), predictions(2.0, count=300), per_joint=True)
     assert report.before.overall.count == 1200
@@ -84,26 +75,3 @@ def test_the_report_warns_where_the_fit_discards_the_prediction():
 def test_bad_fractions_and_levels_are_user_errors(arguments):
     with pytest.raises(UserError):
         calibrate(predictions(count=50), **arguments)
-
-
-def test_arrays_from_a_file(tmp_path):
-    path = tmp_path / 'a.npz'
-    mean, cov = np.zeros((4, 3, 2)), np.tile(np.eye(6), (4, 1, 1))
-    np.savez(path, mean=mean, cov=cov, target=mean + 1, names=list(NAMES))
-    found = read_arrays(path, units='mm')
-    assert found.names == NAMES
-    assert found.data.block == 2
-    np.savez(path, mean=mean, cov=cov)
-    with pytest.raises(UserError, match=r'lacks target; it holds cov, mean'):
-        read_arrays(path)
-    np.savez(path, mean=mean, cov=cov[:2], target=mean)
-    with pytest.raises(UserError, match='cov has shape'):
-        read_arrays(path)
-    whole = path.read_bytes()
-    for content in (b'nonsense', b'', whole[: len(whole) // 2]):
-        path.write_bytes(content)
-        with pytest.raises(UserError, match='cannot read'):
-            read_arrays(path)
-    np.save(tmp_path / 'a.npy', mean)
-    with pytest.raises(UserError, match='cannot read'):
-        read_arrays(tmp_path / 'a.npy')
