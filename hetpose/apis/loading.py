@@ -130,19 +130,33 @@ def load_network(
         whole: Whether the checkpoint must hold every weight.
     """
     chosen = find_device(device)
-    init_default_scope(config.get('default_scope', 'mmpose'))
     content: dict[str, Any] = {} if checkpoint is None else read_checkpoint(checkpoint)
-    if 'model' not in config:
-        raise UserError(f'config {config.filename}: it has no model')
-    settings = copy.deepcopy(config.model)
-    without_init(settings)
-    network: Any = revert_sync_batchnorm(MODELS.build(settings))
+    network = build_network(config)
     if checkpoint is not None:
         enter_phase(network, config, content)
         load_weights(network, content, checkpoint, whole)
         if any(hook['type'] == 'KeepBestHook' for hook in config.get('custom_hooks') or []):
             network.load_state_dict(kept_weights(content), strict=False)
-    return network.to(chosen).eval(), content
+    return network.to(chosen).eval(), content  # a phase may have brought in new parts
+
+
+def build_network(config: Config, backbone_weights: bool = False) -> Any:
+    """The model of a config in evaluation mode, with random weights.
+
+    ``backbone_weights`` loads those that the ``init_cfg`` of its backbone names; no other file is
+    read, and nothing is downloaded.
+    """
+    init_default_scope(config.get('default_scope', 'mmpose'))
+    if 'model' not in config:
+        raise UserError(f'config {config.filename}: it has no model')
+    settings = copy.deepcopy(config.model)
+    without_init(settings)
+    if backbone_weights:
+        settings.backbone.init_cfg = config.model.backbone.get('init_cfg')
+    network: Any = revert_sync_batchnorm(MODELS.build(settings))
+    if backbone_weights:
+        network.backbone.init_weights()
+    return network.eval()
 
 
 def load_weights(

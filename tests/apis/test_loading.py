@@ -7,7 +7,7 @@ import torch
 from helpers_inference import NAMES, tiny_model, write_tiny
 from mmengine.config import Config
 
-from hetpose.apis.loading import load_pose_model
+from hetpose.apis.loading import build_network, load_pose_model
 from hetpose.errors import UserError
 
 
@@ -105,3 +105,20 @@ def test_a_checkpoint_behind_a_switch_has_the_settings_of_its_phase(tmp_path: Pa
             torch.save(content, checkpoint)
         found = load_pose_model(loaded, checkpoint, 'cpu').network.head.covariance.floor
         assert (found == 5.0) == switched
+
+
+def test_only_the_weights_of_the_backbone_are_read_when_asked(tmp_path: Path) -> None:
+    config = Config.fromfile(write_tiny(tmp_path)[0])
+    torch.manual_seed(1)
+    weights = build_network(config).backbone.state_dict()
+    torch.save(dict(state_dict=weights), tmp_path / 'backbone.pth')
+    config.model.backbone.init_cfg = dict(
+        type='Pretrained', checkpoint=str(tmp_path / 'backbone.pth')
+    )
+    config.model.head.init_cfg = dict(type='Pretrained', checkpoint='missing.pth')
+    for asked in (False, True):
+        network = build_network(config, backbone_weights=asked)
+        found = network.backbone.state_dict()
+        assert all(torch.equal(found[name], value) for name, value in weights.items()) == asked
+        assert not network.training
+    assert config.model.head.init_cfg.checkpoint == 'missing.pth'

@@ -11,13 +11,14 @@ import numpy as np
 import torch
 from mmengine.config import Config
 from mmengine.dataset import Compose
-from mmpose.registry import DATASETS, MODELS
+from mmpose.registry import DATASETS
 from mmpose.structures import PoseDataSample
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
 from hetpose.apis.data.representation import Crops, unaugmented
+from hetpose.apis.loading import build_network
 from hetpose.datasets.pose.feature_views import (
     FIELDS,
     INSTANCE_FIELDS,
@@ -55,7 +56,7 @@ class Views(Dataset):
         results = self.pipeline(info)
         if results is None:
             raise UserError(f'image cannot be read: {info["img_path"]}')
-        row = {
+        row: dict[str, Any] = {
             field: np.asarray(results[field], np.float32)[0 if field in INSTANCE_FIELDS else ...]
             for field in FIELDS
         }
@@ -68,15 +69,8 @@ class Views(Dataset):
         return row
 
 
-def build_model(config: Config) -> nn.Module:
-    """The config's model, its backbone with the weights of its ``init_cfg``."""
-    model = MODELS.build(config.model)
-    model.backbone.init_weights()
-    return model.eval().to(memory_format=torch.channels_last)
-
-
 @torch.no_grad()
-def packed_maps(model: nn.Module, images: Tensor) -> np.ndarray:
+def packed_maps(model: Any, images: Tensor) -> np.ndarray:
     """Images (B, 3, h, w) uint8 → the backbone's packed maps (B, n) float16, run in bfloat16."""
     samples = [PoseDataSample() for _ in images]
     batch = model.data_preprocessor(dict(inputs=list(images), data_samples=samples))['inputs']
@@ -98,7 +92,7 @@ def write_views(
     View 0 is the plain crop, the others go through the training pipeline. With ``heldout`` the
     validation data's plain crop and its mirror image are written instead, as the one view.
     """
-    model = build_model(config)
+    model = build_network(config, backbone_weights=True).to(memory_format=torch.channels_last)
     source = config.val_dataloader.dataset if heldout else config.train_dataloader.dataset
     inner = source if 'dataset' not in source else source.dataset
     dataset = DATASETS.build({**inner, 'pipeline': []})
@@ -124,7 +118,10 @@ def write_views(
             assert stored is not None
             stored.flush()
         with atomic_path(labels_file) as temporary:
-            np.savez(temporary, **{k: np.concatenate([row[k] for row in rows]) for k in rows[0]})
+            columns: dict[str, Any] = {
+                name: np.concatenate([row[name] for row in rows]) for name in rows[0]
+            }
+            np.savez(temporary, **columns)
 
 
 def crops_of_views(dataset: FeatureViewDataset, batch_size: int = 64) -> Crops:

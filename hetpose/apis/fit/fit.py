@@ -12,7 +12,6 @@ import torch
 from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.dist import is_distributed
-from mmengine.model import revert_sync_batchnorm
 from mmpose.registry import MODELS
 from torch.utils.data import DataLoader, Subset
 
@@ -37,7 +36,7 @@ from hetpose.apis.fit.training import (
     rows,
     train,
 )
-from hetpose.apis.loading import find_device, load_network
+from hetpose.apis.loading import build_network, find_device, load_network
 from hetpose.engine import launch
 from hetpose.errors import UserError
 from hetpose.fileio import atomic_path, write_text
@@ -131,7 +130,10 @@ def fit_covariance(
         components=settings.components,
         width=settings.width,
     )
-    model = _wrapped_model(made, foreign, find_device(device))
+    model = build_network(made)
+    model.load_state_dict(foreign.state_dict(), strict=False)
+    for network in (model, foreign):
+        network.to(find_device(device))
     errors = observe_people(
         model, labels, out / 'cache', settings.batch_size, settings.workers, progress
     )
@@ -148,15 +150,6 @@ def fit_covariance(
     _write(made, model, dataset, out)
     report.write(out)
     return report
-
-
-def _wrapped_model(config: Config, foreign: Any, device: torch.device) -> Any:
-    settings = copy.deepcopy(config.model)
-    settings.backbone.pop('init_cfg', None)
-    model = revert_sync_batchnorm(MODELS.build(settings))
-    model.load_state_dict(foreign.state_dict(), strict=False)
-    foreign.to(device)
-    return model.to(device).eval()
 
 
 def _count_joints(config: Config, settings: FitSettings) -> int:
