@@ -24,7 +24,9 @@ written for the others stays.
 
 import argparse
 import sys
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -46,31 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--checkpoint', help='its weights; a model by name has its own')
     parser.add_argument('--vis-out-dir', default='', metavar='DIR', help='write pictures here')
     parser.add_argument('--pred-out-dir', default='', metavar='DIR', help='write JSON here')
-    boxes = parser.add_argument_group(
-        'where people are (default: found by person for a model by name, else the whole image)'
-    )
-    boxes.add_argument(
-        '--bboxes',
-        metavar='FILE',
-        help='JSON: a list of boxes [x1, y1, x2, y2] for every image; or a list of such lists, '
-        'one for each image or frame in order; or {"file name": boxes}',
-    )
-    boxes.add_argument(
-        '--det-model',
-        help='person: the detector that comes with hetpose; whole_image; or a detector of mmdet '
-        'that you have: config or name',
-    )
-    boxes.add_argument('--det-weights', help="the detector's checkpoint")
-    boxes.add_argument('--det-cat-ids', type=int, nargs='+', default=[0], help='default: 0')
-    boxes.add_argument('--bbox-thr', type=float, help='default: 0.12 for person, 0.3 for mmdet')
-    boxes.add_argument('--nms-thr', type=float, default=0.3, help='default: 0.3')
-    boxes.add_argument(
-        '--num-instances',
-        type=int,
-        default=-1,
-        metavar='N',
-        help='at most N people in an image, those with the best boxes (default: all)',
-    )
+    _add_boxes(parser)
     parser.add_argument(
         '--smooth',
         action='store_true',
@@ -100,6 +78,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='given joints move another one only where its present place has become improbable',
     )
     parser.add_argument('--calibration', metavar='FILE', help='what hetpose calibrate wrote')
+    _add_drawing(parser)
+
+
+def _add_boxes(parser: argparse.ArgumentParser) -> None:
+    boxes = parser.add_argument_group(
+        'where people are (default: found by person for a model by name, else the whole image)'
+    )
+    boxes.add_argument(
+        '--bboxes',
+        metavar='FILE',
+        help='JSON: a list of boxes [x1, y1, x2, y2] for every image; or a list of such lists, '
+        'one for each image or frame in order; or {"file name": boxes}',
+    )
+    boxes.add_argument(
+        '--det-model',
+        help='person: the detector that comes with hetpose; whole_image; or a detector of mmdet '
+        'that you have: config or name',
+    )
+    boxes.add_argument('--det-weights', help="the detector's checkpoint")
+    boxes.add_argument('--det-cat-ids', type=int, nargs='+', default=[0], help='default: 0')
+    boxes.add_argument('--bbox-thr', type=float, help='default: 0.12 for person, 0.3 for mmdet')
+    boxes.add_argument('--nms-thr', type=float, default=0.3, help='default: 0.3')
+    boxes.add_argument(
+        '--num-instances',
+        type=int,
+        default=-1,
+        metavar='N',
+        help='at most N people in an image, those with the best boxes (default: all)',
+    )
+
+
+def _add_drawing(parser: argparse.ArgumentParser) -> None:
     drawing = parser.add_argument_group('pictures')
     drawing.add_argument(
         '--coverage',
@@ -139,13 +149,24 @@ def run(args: argparse.Namespace) -> int:
         nms_thr=args.nms_thr,
         calibration=args.calibration,
     )
-    bad = []
+    bad: list[object] = []
 
     def report(item: object) -> None:
         bad.append(item)
         tqdm.write(f'error: {item}', file=sys.stderr)
 
-    results = inferencer(
+    images, people = _count(args, _predict(inferencer, args, report))
+    print(f'{people} people in {images} images; {len(bad)} inputs could not be predicted')
+    for what, folder in (('pictures', args.vis_out_dir), ('predictions', args.pred_out_dir)):
+        if folder and images:
+            print(f'{what}: {folder}')
+    return 1 if bad else 0
+
+
+def _predict(
+    inferencer: Any, args: argparse.Namespace, report: Callable[[object], None]
+) -> Generator[dict[str, Any], None, None]:
+    return inferencer(
         args.input,
         bboxes=apis.read_boxes(args.bboxes) if args.bboxes else None,
         batch_size=args.batch_size,
@@ -168,6 +189,12 @@ def run(args: argparse.Namespace) -> int:
         show_progress=args.show_progress or sys.stderr.isatty(),
         on_bad_input=report,
     )
+
+
+def _count(
+    args: argparse.Namespace, results: Generator[dict[str, Any], None, None]
+) -> tuple[int, int]:
+    """Predict everything; the numbers of images and of people in them."""
     images = people = 0
     try:
         for result in results:
@@ -179,8 +206,4 @@ def run(args: argparse.Namespace) -> int:
         if not args.input.startswith('webcam'):  # which has no other end
             raise
         results.close()
-    print(f'{people} people in {images} images; {len(bad)} inputs could not be predicted')
-    for what, folder in (('pictures', args.vis_out_dir), ('predictions', args.pred_out_dir)):
-        if folder and images:
-            print(f'{what}: {folder}')
-    return 1 if bad else 0
+    return images, people

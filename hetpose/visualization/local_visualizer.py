@@ -15,9 +15,7 @@ from mmpose.structures import PoseDataSample
 from mmpose.visualization import PoseLocalVisualizer
 
 from hetpose.fileio import write_image
-from hetpose.ops.blocks import joint_blocks
 from hetpose.visualization.drawing import (
-    Colour,
     Stroke,
     draw_legend,
     draw_polyline,
@@ -25,7 +23,13 @@ from hetpose.visualization.drawing import (
     draw_text,
 )
 from hetpose.visualization.geometry import coverage_radius
-from hetpose.visualization.palette import BOX, HALO, PERSON_COLOURS, joint_sides
+from hetpose.visualization.instances import (
+    enlarged,
+    joint_covariances,
+    joint_indices,
+    person_colour,
+)
+from hetpose.visualization.palette import BOX, HALO, joint_sides
 from hetpose.visualization.panels import PANELS, beside, correlation_panel, heatmap_panel
 
 
@@ -93,9 +97,9 @@ class HetPoseVisualizer(PoseLocalVisualizer):
         image = np.ascontiguousarray(image).copy()
         if 'keypoints' in instances:
             keypoints = np.asarray(instances.get('transformed_keypoints', instances.keypoints))
-            joints = _joint_indices(instances, keypoints.shape[1])
+            joints = joint_indices(instances, keypoints.shape[1])
             sides = joint_sides(self.joint_names(joints))
-            covariances = _joint_covariances(instances)
+            covariances = joint_covariances(instances)
             tails = instances.get('degrees_of_freedom')
             place = {joint: k for k, joint in enumerate(joints)}
             links = [
@@ -117,7 +121,7 @@ class HetPoseVisualizer(PoseLocalVisualizer):
                     self.coverage,
                     self._stroke(image, joints[shown]),
                     float(tails[i]) if tails is not None else None,
-                    _person_colour(instances, i),
+                    person_colour(instances, i),
                 )
                 if show_kpt_idx:
                     self._draw_indices(image, joints, shown)
@@ -184,7 +188,7 @@ class HetPoseVisualizer(PoseLocalVisualizer):
             )
         covariance = np.asarray(instances.covariances)[0]
         title = 'joint correlation' + (f', person 1 of {count}' if count > 1 else '')
-        names = self.joint_names(_joint_indices(instances, len(covariance) // 2))
+        names = self.joint_names(joint_indices(instances, len(covariance) // 2))
         return correlation_panel(covariance, names, height, title)
 
     @master_only
@@ -255,57 +259,5 @@ class HetPoseVisualizer(PoseLocalVisualizer):
         return None if fields is None else self._draw_instance_heatmap(fields, image)
 
 
-def enlarged(sample: PoseDataSample, factor: int) -> PoseDataSample:
-    """The sample on an image enlarged by a factor f: the middle of pixel i moves to f·i + (f−1)/2.
-
-    The given sample stays as it is.
-    """
-    found = PoseDataSample(metainfo=sample.metainfo)
-    shift = (factor - 1) / 2
-    powers = {'keypoint_covariances': 2, 'covariances': 2, 'true_factor': 1}
-    for kind in ('gt_instances', 'pred_instances'):
-        if kind not in sample:
-            continue
-        instances = InstanceData()
-        for name, value in sample.get(kind).items():
-            if name in ('keypoints', 'transformed_keypoints', 'bboxes'):
-                value = np.asarray(value) * factor + shift
-            elif name in powers:
-                value = np.asarray(value) * factor ** powers[name]
-            instances.set_field(value, name)
-        found.set_field(instances, kind)
-    for kind in ('gt_fields', 'pred_fields'):
-        if kind in sample:
-            found.set_field(sample.get(kind), kind)
-    return found
-
-
-def _person_colour(instances: InstanceData, index: int) -> Colour | None:
-    """The colour of a person's bones; None where he is alone, and his sides have theirs."""
-    if len(instances.keypoints) < 2:
-        return None
-    number = int(instances.track_ids[index]) if 'track_ids' in instances else index
-    return PERSON_COLOURS[number % len(PERSON_COLOURS)]
-
-
 def _pad_below(picture: np.ndarray, height: int) -> np.ndarray:
     return np.pad(picture, ((0, height - picture.shape[0]), (0, 0), (0, 0)), constant_values=255)
-
-
-def _joint_indices(instances: InstanceData, count: int) -> list[int]:
-    """The data set's number of each drawn joint (K,): a model may predict some of them only."""
-    if 'keypoint_indices' in instances and len(instances.keypoint_indices):
-        return [int(k) for k in np.asarray(instances.keypoint_indices)[0]]
-    return list(range(count))
-
-
-def _joint_covariances(instances: InstanceData) -> np.ndarray | None:
-    """The 2×2 covariance of every joint, (N, K, 2, 2), from whichever field carries it."""
-    if 'keypoint_covariances' in instances:
-        return np.asarray(instances.keypoint_covariances)
-    if 'covariances' in instances:
-        return joint_blocks(np.asarray(instances.covariances))
-    if 'true_factor' in instances and 'transformed_keypoints' not in instances:
-        factor = np.asarray(instances.true_factor, dtype=np.float64)
-        return joint_blocks(factor @ factor.swapaxes(-1, -2))
-    return None

@@ -7,7 +7,6 @@ from mmpose.registry import VISUALIZERS
 from mmpose.structures import PoseDataSample
 
 from hetpose.visualization import HetPoseVisualizer
-from hetpose.visualization.local_visualizer import enlarged
 from hetpose.visualization.palette import SIDE_COLOURS
 
 META = dict(
@@ -118,23 +117,6 @@ def test_a_frame_without_people_is_as_wide_as_one_with(visualizer: HetPoseVisual
     for visualizer.panels in (('heatmaps',), ('correlation', 'heatmaps')):
         wide = visualizer.add_datasample('x', IMAGE, made, draw_gt=False)
         assert visualizer.add_datasample('x', IMAGE, empty, draw_gt=False).shape == wide.shape
-
-
-def test_an_enlarged_sample_lies_on_the_enlarged_image() -> None:
-    """Pixel i becomes the pixels f·i … f·i + f − 1, whose middle is f·i + (f − 1) / 2."""
-    covariance = np.diag([1.0, 4.0, 9.0, 16.0])[None]
-    people = InstanceData(
-        keypoints=np.array([[[3.0, 5.0], [0.0, 0.0]]]),
-        bboxes=np.array([[0.0, 0, 9, 9]]),
-        covariances=covariance,
-        keypoint_scores=np.ones((1, 2)),
-    )
-    sample = PoseDataSample(pred_instances=people)
-    large = enlarged(sample, 4).pred_instances
-    np.testing.assert_allclose(large.keypoints[0], [[13.5, 21.5], [1.5, 1.5]])
-    np.testing.assert_allclose(large.covariances, 16 * covariance)
-    np.testing.assert_allclose(large.keypoint_scores, 1)
-    np.testing.assert_allclose(people.keypoints[0, 0], [3, 5])
 
 
 def test_people_in_a_group_have_bones_of_their_own_colour() -> None:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from mmengine.config import Config
-from mmengine.structures import InstanceData
 from mmpose.structures import PoseDataSample
 from tqdm import tqdm
 
 from hetpose.apis.calibration.recalibration import Recalibration
 from hetpose.apis.inference import people
-from hetpose.apis.inference.boxes import BoxSource, Detector, mmdet_detector
+from hetpose.apis.inference.boxes import BoxSource, Detector
 from hetpose.apis.inference.conditioning import Given, check_given
+from hetpose.apis.inference.drawing import Drawing
 from hetpose.apis.inference.film import smooth_file, smooth_live
 from hetpose.apis.inference.inputs import BadInput, Images, Picture, Source, Webcam, open_inputs
-from hetpose.apis.inference.network import Predictor, Report
+from hetpose.apis.inference.network import Predictor, Report, check_predictions
 from hetpose.apis.inference.outputs import Outputs, open_outputs
 from hetpose.apis.inference.smoothing import Crowd, MotionSettings
 from hetpose.apis.loading import PoseModel, load_pose_model
@@ -28,28 +26,7 @@ from hetpose.errors import UserError, unknown_name
 from hetpose.visualization import HetPoseVisualizer
 from hetpose.visualization.panels import PANELS
 
-MMDET_SCORE = 0.3
 SMALLEST_PICTURE = 480  # pixels of the longer side; smaller images are enlarged
-WHOLE_IMAGE = ('whole_image', 'whole-image')
-_ROUNDING = 1e-6  # of float32, in which a foreign head may form its covariance
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """How a picture is drawn, and whether any is."""
-
-    wanted: bool
-    draw_bbox: bool = False
-    kpt_thr: float = 0.0
-    show: bool = False
-    wait_time: float = 0.0
-    returned: bool = False
-    coverage: float = 0.9
-    panels: tuple[str, ...] = ()
-    thickness: int | None = None
-    radius: int | None = None
-    black_background: bool = False
-    show_kpt_idx: bool = False
 
 
 class HetPoseInferencer:
@@ -102,18 +79,9 @@ class HetPoseInferencer:
         self.joint_names = self.model.joint_names
         self.visualizer = HetPoseVisualizer(smallest=SMALLEST_PICTURE)
         self.visualizer.set_dataset_meta(self.model.meta)
-        self.detector: Detector | None = None
-        if callable(det_model):
-            self.detector = det_model
-        elif det_model == people.NAME:
-            score = people.SCORE if bbox_thr is None else bbox_thr
-            self.detector = people.PersonDetector.shipped(self.model.device, score)
-        elif det_model is not None and det_model not in WHOLE_IMAGE:
-            categories = [det_cat_ids] if isinstance(det_cat_ids, int) else list(det_cat_ids)
-            score = MMDET_SCORE if bbox_thr is None else bbox_thr
-            self.detector = mmdet_detector(
-                det_model, det_weights, device, categories, score, nms_thr
-            )
+        self.detector = people.find_detector(
+            det_model, det_weights, self.model.device, det_cat_ids, bbox_thr, nms_thr
+        )
 
     def __call__(
         self,
@@ -292,11 +260,11 @@ class HetPoseInferencer:
         try:
             for picture, sample in found:
                 try:
-                    _check_gaussians(sample.pred_instances)
+                    check_predictions(sample.pred_instances)
                 except ValueError as error:
                     report(BadInput(picture.name, str(error)))
                     continue
-                drawn = self._draw(picture, sample, drawing)
+                drawn = drawing.draw(self.visualizer, picture, sample)
                 outputs.add(picture, sample.pred_instances, drawn)
                 people = sample if return_datasamples else outputs.json(sample.pred_instances)
                 yield {
@@ -315,46 +283,9 @@ class HetPoseInferencer:
             raise
         outputs.close()
 
-    def _draw(
-        self, picture: Picture, sample: PoseDataSample, drawing: Drawing
-    ) -> np.ndarray | None:
-        if not drawing.wanted:
-            return None
-        visualizer, image = self.visualizer, np.ascontiguousarray(picture.image[..., ::-1])
-        visualizer.coverage, visualizer.panels = drawing.coverage, drawing.panels
-        visualizer.thickness, visualizer.joint_radius = drawing.thickness, drawing.radius
-        return visualizer.add_datasample(
-            Path(picture.name).name,
-            np.zeros_like(image) if drawing.black_background else image,
-            sample,
-            draw_gt=False,
-            draw_bbox=drawing.draw_bbox,
-            show_kpt_idx=drawing.show_kpt_idx,
-            kpt_thr=drawing.kpt_thr,
-            show=drawing.show,
-            wait_time=drawing.wait_time,
-        )
-
 
 def _raise(bad: BadInput) -> None:
     raise UserError(str(bad))
-
-
-def _check_gaussians(instances: InstanceData) -> None:
-    """Refuse numbers that are not finite, and covariances that are not positive semidefinite.
-
-    A joint that was given has no variance, so that zero is allowed.
-    """
-    for name in ('keypoints', 'covariances'):
-        if not np.isfinite(instances[name]).all():
-            raise ValueError(f'the model predicts {name} that are not finite')
-    if len(instances.covariances):
-        values = np.linalg.eigvalsh(np.asarray(instances.covariances, dtype=np.float64))
-        if (values[:, 0] < -_ROUNDING * values[:, -1]).any():
-            raise ValueError(
-                'the model predicts a covariance with a negative eigenvalue '
-                f'({values[:, 0].min():.3g}); raise its variance floor'
-            )
 
 
 def _with_progress(source: Source) -> Iterable[Picture | BadInput]:

@@ -24,6 +24,7 @@ from hetpose.models.heads.posthoc_head import PosthocCovarianceHead
 from hetpose.ops.blocks import joint_blocks
 
 Report = Callable[[BadInput], None]
+ROUNDING = 1e-6  # of float32, in which a foreign head may form its covariance
 
 
 @dataclass
@@ -192,6 +193,23 @@ class Predictor:
         if nu is not None:
             people.degrees_of_freedom = np.array([nu])
         self.replace(people, covariance[None])
+
+
+def check_predictions(instances: InstanceData) -> None:
+    """Refuse numbers that are not finite, and covariances that are not positive semidefinite.
+
+    A joint that was given has no variance, so that zero is allowed.
+    """
+    for name in ('keypoints', 'covariances'):
+        if not np.isfinite(instances[name]).all():
+            raise ValueError(f'the model predicts {name} that are not finite')
+    if len(instances.covariances):
+        values = np.linalg.eigvalsh(np.asarray(instances.covariances, dtype=np.float64))
+        if (values[:, 0] < -ROUNDING * values[:, -1]).any():
+            raise ValueError(
+                'the model predicts a covariance with a negative eigenvalue '
+                f'({values[:, 0].min():.3g}); raise its variance floor'
+            )
 
 
 def _heat(samples: Sequence[PoseDataSample], shape: tuple[int, int]) -> np.ndarray:

@@ -12,11 +12,14 @@ from torch import Tensor
 
 from hetpose import zoo
 from hetpose.apis.convert import movenet
+from hetpose.apis.inference.boxes import Detector, mmdet_detector
 from hetpose.errors import UserError
 from hetpose.models.heads.movenet_heads import MoveNetPose
 from hetpose.ops.nms import nms
 
 NAME = 'person'  # what `det_model` calls it
+WHOLE_IMAGE = ('whole_image', 'whole-image')
+MMDET_SCORE = 0.3
 WEIGHTS = 'person_detector.pth'
 SIDES = (256, 512)  # of the longer side: the first finds the large, the second the small
 COUNT = 30  # people in one image at one size
@@ -82,6 +85,26 @@ class PersonDetector:
         limit = torch.tensor([width, height] * 2, device=device)
         boxes = torch.minimum(found.boxes[0] * back, limit)
         return torch.cat([boxes, found.scores[0, :, None]], dim=1)
+
+
+def find_detector(
+    model: str | Detector | None,
+    weights: str | None,
+    device: torch.device,
+    categories: int | Sequence[int],
+    score: float | None,
+    nms_thr: float,
+) -> Detector | None:
+    """The detector that ``HetPoseInferencer`` is asked for; None takes the whole image."""
+    if model is None or callable(model):
+        return model
+    if model == NAME:
+        return PersonDetector.shipped(device, SCORE if score is None else score)
+    if model in WHOLE_IMAGE:
+        return None
+    chosen = [categories] if isinstance(categories, int) else list(categories)
+    score = MMDET_SCORE if score is None else score
+    return mmdet_detector(model, weights, str(device), chosen, score, nms_thr)
 
 
 def without_parts(boxes: np.ndarray) -> np.ndarray:
