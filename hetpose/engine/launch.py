@@ -20,6 +20,7 @@ from hetpose.engine.checkpoint import check_fit, read_checkpoint
 from hetpose.engine.children import die_with_parent, start_workers_well
 from hetpose.engine.config_file import load_config as load_config
 from hetpose.engine.config_file import one_line
+from hetpose.engine.console import describe, short_start
 from hetpose.engine.hooks.finite_guard import FiniteGuardHook
 from hetpose.engine.hooks.start import StartHook
 from hetpose.engine.loaders import guarded_loader, quarantine_for
@@ -105,7 +106,8 @@ def build_runner(config: Config) -> Runner:
     try:
         check_pose_config(config)
         check_evaluators(config)
-        runner = RUNNERS.build(config) if 'runner_type' in config else Runner.from_cfg(config)
+        with short_start():
+            runner = RUNNERS.build(config) if 'runner_type' in config else Runner.from_cfg(config)
         check_pose_model(runner.model)
     except UserError as error:
         raise UserError(f'config {config.filename}: {error}') from error
@@ -113,6 +115,7 @@ def build_runner(config: Config) -> Runner:
         raise UserError(one_line(error)) from error
     except (KeyError, TypeError, ValueError, ImportError, AssertionError) as error:
         raise UserError(f'config {config.filename}: {one_line(error)}') from error
+    describe(runner)
     runner.register_hook(StartHook())
     if not any(isinstance(hook, FiniteGuardHook) for hook in runner.hooks):
         runner.register_hook(FiniteGuardHook())

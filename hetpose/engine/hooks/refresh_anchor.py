@@ -30,7 +30,7 @@ RESIDUALS_KEY = 'residual_covariance'
 
 
 class SecondMoment:
-    """Running E[r rᵀ] (d, d) over pairs of present targets."""
+    """Running E[r rᵀ] (d, d) over pairs of present targets, shrunk: an epoch may hold few people."""
 
     def __init__(self) -> None:
         self.total: Tensor | None = None
@@ -43,12 +43,16 @@ class SecondMoment:
         self.count = count if self.count is None else self.count + count
 
     def covariance(self) -> Tensor | None:
-        """The moment over all processes, or None if nothing was added; unseen pairs are 0."""
+        """The shrunk moment over all processes, or None if nothing was added.
+
+        Without shrinkage twelve people span twelve of 28 directions, and in the others Σ would
+        start at its floor.
+        """
         if self.total is None or self.count is None:
             return None
         all_reduce(self.total)
         all_reduce(self.count)
-        return moments.residual_covariance(self.total, self.count).float()
+        return moments.residual_covariance(self.total, self.count, shrink=True).float()
 
 
 @HOOKS.register_module()
@@ -128,7 +132,10 @@ def _is_regressor(part: Any) -> bool:
 
 @torch.no_grad()
 def residual_covariance(regressor: Any, dataset: Any) -> Tensor:
-    """E[r rᵀ] (d, d) of a regressor in eval mode over a regression data set."""
+    """E[r rᵀ] (d, d) of a regressor in eval mode over a regression data set.
+
+    It is not shrunk: as a constant covariance it is the one of highest likelihood.
+    """
     training = regressor.training
     regressor.eval()
     moment = SecondMoment()

@@ -4,6 +4,12 @@ from mmpose.registry import MODELS
 
 from hetpose.engine.hooks import ObjectiveSwitchHook
 from hetpose.engine.hooks.refresh_anchor import RefreshAnchorHook, SecondMoment
+from hetpose.ops.gaussian import negative_log_likelihood
+from hetpose.ops.moments import pair_sums, residual_covariance
+
+
+def shrunk(residual: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+    return residual_covariance(*pair_sums(residual.double(), mask), shrink=True).float()
 
 
 def test_the_moment_is_that_of_all_batches() -> None:
@@ -11,14 +17,35 @@ def test_the_moment_is_that_of_all_batches() -> None:
     moment = SecondMoment()
     for part in residual.split(20):
         moment.add(part)
-    torch.testing.assert_close(moment.covariance().double(), residual.mT @ residual / 50)
+    torch.testing.assert_close(moment.covariance(), shrunk(residual))
+    moment.add(residual.repeat(2000, 1))  # of many, shrinkage leaves nothing to see
+    plain = (residual.mT @ residual / 50).float()
+    torch.testing.assert_close(moment.covariance(), plain, rtol=1e-3, atol=1e-3)
+
+
+def test_a_handful_of_people_makes_an_anchor_that_others_fit() -> None:
+    """Twelve people in 28 dimensions: their plain moment is singular, and others lie far outside."""
+    residual, others = torch.randn(12, 28), torch.randn(200, 28)
+    moment = SecondMoment()
+    moment.add(residual)
+    model = MODELS.build(dict(type='AnchoredCovariance', floor=1e-3))
+    model.prepare(28)
+    model.set_anchor(moment.covariance())
+    matrix = model(torch.zeros(1, model.num_outputs(28)), 28).matrix
+    found = negative_log_likelihood(others, matrix).mean()
+    ideal = negative_log_likelihood(others, torch.eye(28)[None]).mean()
+    assert found < 1.5 * ideal
 
 
 def test_missing_targets_are_left_out_pair_by_pair() -> None:
     residual = torch.tensor([[1.0, 2.0], [3.0, float('nan')]])
     moment = SecondMoment()
-    moment.add(residual, torch.tensor([[True, True], [True, False]]))
-    torch.testing.assert_close(moment.covariance(), torch.tensor([[5.0, 2.0], [2.0, 4.0]]))
+    mask = torch.tensor([[True, True], [True, False]])
+    moment.add(residual, mask)
+    # One person has both: the covariance is 2 / (1 + 2). Variances of (1, 9) and (4), and of one
+    # more person with the mean of all, 14 / 3.
+    expected = torch.tensor([[(10 + 14 / 3) / 3, 2 / 3], [2 / 3, (4 + 14 / 3) / 2]])
+    torch.testing.assert_close(moment.covariance(), expected)
 
 
 def regressor(covariance: str):
@@ -57,7 +84,7 @@ def test_it_reads_what_the_objective_saw_in_training() -> None:
     hook.after_train_epoch(runner)
     residual = target - mean
     matrix = model.covariance(torch.zeros(1, 3), 2).matrix[0]
-    torch.testing.assert_close(matrix, residual.mT @ residual / 40, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(matrix, shrunk(residual), atol=1e-4, rtol=1e-4)
     assert not model.objective._forward_hooks
 
 
@@ -76,7 +103,7 @@ def test_a_covariance_that_a_switch_brings_in_starts_from_the_epoch_before() -> 
     assert not model.covariance.is_set
     hook.before_train_epoch(runner)
     matrix = model.covariance(torch.zeros(1, 3), 2).matrix[0]
-    torch.testing.assert_close(matrix, residual.mT @ residual / 40, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(matrix, shrunk(residual), atol=1e-4, rtol=1e-4)
 
 
 def test_residuals_that_nothing_needs_are_not_watched() -> None:
