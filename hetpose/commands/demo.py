@@ -29,16 +29,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--work-dir', default='work_dirs/demo', help='where everything goes (default: %(default)s)'
     )
-    parser.add_argument('--photos-only', action='store_true', help='train nothing')
+    parts = parser.add_mutually_exclusive_group()
+    parts.add_argument('--photos-only', action='store_true', help='train nothing')
+    parts.add_argument('--no-photos', action='store_true', help='leave the photographs out')
     parser.add_argument('--resume', action='store_true', help='take up an interrupted run')
     arguments.add_cfg_options(parser, 'e.g. train_cfg.max_epochs=5')
 
 
-def run(args: argparse.Namespace) -> None:
-    folder = Path(args.work_dir) / 'photos'
+def draw_photographs(folder: Path) -> None:
     for picture, people, seconds in apis.draw_photographs(folder):
         found = 'one person' if people == 1 else f'{people} people'
         print(f'{picture}: {found} ({seconds:.0f} s)', flush=True)
+
+
+def run(args: argparse.Namespace) -> None:
+    if not args.no_photos:
+        draw_photographs(Path(args.work_dir) / 'photos')
     if args.photos_only:
         return
     config = apis.load_config(args.config, args.cfg_options)

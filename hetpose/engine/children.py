@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import random
 import signal
 import sys
@@ -30,7 +31,9 @@ def start_worker(worker_id: int, seed: int, rank: int) -> None:
     numbers of its own.
     """
     die_with_parent()
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # Killed by the signal, it would be a fault to the loader: a trace at the end of every run
+    # whose workers persist.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     own = derived_seed(seed, rank, worker_id)
     random.seed(own)
     np.random.seed(own)  # noqa: NPY002

@@ -53,3 +53,12 @@ def test_every_loader_starts_its_workers_so(tmp_path: Path) -> None:
     runner = launch.build_runner(config)
     assert runner._train_dataloader['worker_init_fn']['type'] is start_worker
     assert runner._val_dataloader['worker_init_fn'] == mine
+
+
+def test_a_worker_that_is_stopped_is_no_fault() -> None:
+    """multiprocessing stops persistent workers at exit; torch takes a killed one for a failure."""
+    code = (
+        'import os, signal; from hetpose.engine.children import start_worker; '
+        'start_worker(0, seed=0, rank=0); os.kill(os.getpid(), signal.SIGTERM); os.abort()'
+    )
+    assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
