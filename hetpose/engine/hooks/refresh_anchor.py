@@ -30,7 +30,7 @@ RESIDUALS_KEY = 'residual_covariance'
 
 
 class SecondMoment:
-    """Running E[r rᵀ] (d, d) over pairs of present targets, shrunk: an epoch may hold few people."""
+    """Running E[r rᵀ] (d, d) over pairs of present targets, shrunk: there may be few of them."""
 
     def __init__(self) -> None:
         self.total: Tensor | None = None

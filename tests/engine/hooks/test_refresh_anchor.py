@@ -24,7 +24,7 @@ def test_the_moment_is_that_of_all_batches() -> None:
 
 
 def test_a_handful_of_people_makes_an_anchor_that_others_fit() -> None:
-    """Twelve people in 28 dimensions: their plain moment is singular, and others lie far outside."""
+    """Of twelve people in 28 dimensions the plain moment is singular: others lie far outside."""
     residual, others = torch.randn(12, 28), torch.randn(200, 28)
     moment = SecondMoment()
     moment.add(residual)
