@@ -16,7 +16,7 @@ from mmpose.apis.inference import dataset_meta_from_config
 from mmpose.registry import MODELS
 from torch import nn
 
-from hetpose.apis.shipped import resolve_model
+from hetpose.apis.shipped import resolve_model, without_init
 from hetpose.engine import launch
 from hetpose.engine.checkpoint import check_fit, read_checkpoint, weights_of
 from hetpose.engine.config_file import check_config
@@ -99,17 +99,6 @@ def load_pose_model(
             f'config {config.filename}: neither it nor the checkpoint names the joints'
         )
     return PoseModel(network, config, meta, find_device(device))
-
-
-def without_init(settings: Any) -> None:
-    """Take every ``init_cfg`` out of a model's config, in place: its weights come from a file."""
-    if isinstance(settings, dict):
-        settings.pop('init_cfg', None)
-        settings = settings.values()
-    elif not isinstance(settings, list | tuple):
-        return
-    for value in settings:
-        without_init(value)
 
 
 def load_network(

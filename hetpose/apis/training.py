@@ -10,6 +10,7 @@ from mmengine.config import Config
 from mmengine.dist import is_main_process
 
 from hetpose import fileio
+from hetpose.apis.shipped import resolve_model
 from hetpose.engine import launch, running
 from hetpose.engine.launch import load_config
 from hetpose.engine.loaders import report_bad_samples
@@ -100,7 +101,7 @@ def _train(config: Config, resume: str | None) -> None:
 
 def evaluate(
     path: str | Path,
-    checkpoint: str | Path,
+    checkpoint: str | Path | None = None,
     *,
     work_dir: str | None = None,
     out: str | Path | None = None,
@@ -113,8 +114,8 @@ def evaluate(
     """Evaluate a checkpoint with the test data and metrics of a config file; returns the metrics.
 
     Args:
-        path: The config file.
-        checkpoint: The weights; every weight of the model must be in it.
+        path: The config file, or the name of a model that comes with hetpose.
+        checkpoint: The weights; every weight of the model must be in it. A named model has some.
         work_dir: Where logs go; None: ``work_dirs/<config name>``.
         out: A JSON file for the metrics.
         dump: A pickle file for the predictions, for offline evaluation.
@@ -125,6 +126,9 @@ def evaluate(
     """
     if dump is not None and Path(dump).suffix not in ('.pkl', '.pickle'):
         raise UserError('--dump writes a pickle file: its name must end in .pkl')
+    path, checkpoint = resolve_model(path, checkpoint)
+    if checkpoint is None:
+        raise UserError(f'the checkpoint is missing: config {path} has no weights of its own')
     config = _prepared(path, options, work_dir, launcher, show_dir, interval)
     config.load_from = str(checkpoint)
     config.resume = False

@@ -20,6 +20,7 @@ COMMANDS = {
     'export': 'write a model as an ONNX file',
     'feature-views': 'keep the maps of a frozen backbone, to train on them',
     'convert-movenet': 'convert MoveNet from tfjs files to a checkpoint',
+    'pack-model': 'put a trained model into the package',
     'trust-checkpoint': 'keep the weights of an old checkpoint that carries code',
     'browse': 'draw training samples with their covariances',
     'logs': 'draw curves from training logs',

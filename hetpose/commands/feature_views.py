@@ -6,7 +6,7 @@ are there already are kept, so a run that was stopped goes on at the view it was
 
 examples:
   hetpose feature-views CONFIG --out data/features/lspet --views 4
-  hetpose feature-views CONFIG --out data/features/lspet-heldout --heldout
+  hetpose feature-views CONFIG --out data/features/lspet-validation --part val
 """
 
 import argparse
@@ -25,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--only', type=int, metavar='VIEW', help='write this view alone, to share the work'
     )
     parser.add_argument(
-        '--heldout', action='store_true', help='the validation data and its mirror images instead'
+        '--part',
+        choices=('train', 'val', 'test'),
+        default='train',
+        help='of val and test, the plain crops and their mirror images (default: train)',
     )
     arguments.add_cfg_options(parser)
 
@@ -33,4 +36,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     config = apis.load_config(args.config, args.cfg_options)
     views = range(args.views) if args.only is None else [args.only]
-    apis.write_views(config, args.out, views, args.heldout)
+    apis.write_views(config, args.out, views, args.part)

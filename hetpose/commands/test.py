@@ -2,6 +2,7 @@
 
 examples:
   hetpose test CONFIG CHECKPOINT --out metrics.json
+  hetpose test human
   bash tools/dist_test.sh CONFIG CHECKPOINT 2
 """
 
@@ -12,9 +13,11 @@ from hetpose.commands import arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('config', help='config file')
+    parser.add_argument('config', help='config file, or a model by name: human')
     parser.add_argument(
-        'checkpoint', help='checkpoint file; every weight of the model must be in it'
+        'checkpoint',
+        nargs='?',
+        help='checkpoint file; every weight of the model must be in it; a named model has one',
     )
     parser.add_argument('--work-dir', help='where logs go (default: work_dirs/<config name>)')
     parser.add_argument('--out', metavar='FILE', help='write the metrics as JSON')

@@ -83,21 +83,22 @@ def write_views(
     config: Config,
     folder: str | Path,
     views: Sequence[int],
-    heldout: bool = False,
+    part: str = 'train',
     batch_size: int = 16,
     progress: bool = True,
 ) -> None:
     """Write those of the ``views`` of a config's training data that are not there yet.
 
-    View 0 is the plain crop, the others go through the training pipeline. With ``heldout`` the
-    validation data's plain crop and its mirror image are written instead, as the one view.
+    View 0 is the plain crop, the others go through the training pipeline. Of the other parts,
+    'val' and 'test', the plain crop and its mirror image are written, as the one view.
     """
     model = build_network(config, backbone_weights=True).to(memory_format=torch.channels_last)
-    source = config.val_dataloader.dataset if heldout else config.train_dataloader.dataset
+    source = config[f'{part}_dataloader'].dataset
+    mirror = part != 'train'
     inner = source if 'dataset' not in source else source.dataset
     dataset = DATASETS.build({**inner, 'pipeline': []})
     pipeline = config.train_pipeline
-    for view in [0] if heldout else views:
+    for view in [0] if mirror else views:
         maps_file, labels_file = view_files(folder, view)
         if maps_file.is_file() and labels_file.is_file():
             continue
@@ -107,7 +108,7 @@ def write_views(
             stored = None
             for batch in tqdm(loader, desc=f'view {view}', disable=not progress):
                 images = batch.pop('image')
-                lanes = [images, images.flip(-1)] if heldout else [images]
+                lanes = [images, images.flip(-1)] if mirror else [images]
                 maps = np.stack([packed_maps(model, lane) for lane in lanes], axis=1)
                 if stored is None:
                     shape = (len(dataset), *maps.shape[1:])

@@ -19,7 +19,7 @@ from hetpose.paths import data_root as default_root
 from hetpose.paths import existing, existing_file
 
 BOX_MARGIN = 0.1  # around the annotated joints, as a share of their longer extent
-_SPLITS = ('all', 'train', 'heldout')
+_SPLITS = ('all', 'train', 'heldout', 'fit', 'validation')
 
 
 def read_joints(path: str | Path) -> np.ndarray:
@@ -58,7 +58,10 @@ class JointsMatDataset(BaseCocoStyleDataset):
         data_root (str | None): Folder with ``joints.mat`` and ``images``; by default
             ``$HETPOSE_DATA/<name>`` or ``data/<name>``.
         split (str): 'all', or one side of a random split by ``split_seed``: 'train', 'heldout'.
+            'train' has two parts, 'fit' and 'validation', so that what is chosen by validation is
+            chosen without the held-out samples.
         heldout (float): Share of the samples that is held out.
+        validation (float): Share of all samples that 'validation' has.
         split_seed (int): Seed of that draw; it does not depend on which images are present.
         pipeline, indices, test_mode, metainfo, lazy_init: as in mmpose.
     """
@@ -72,6 +75,7 @@ class JointsMatDataset(BaseCocoStyleDataset):
         data_root: str | Path | None = None,
         split: str = 'all',
         heldout: float = 0.1,
+        validation: float = 0.1,
         split_seed: int = 0,
         pipeline: Sequence[dict | Callable] = (),
         indices: int | Sequence[int] | None = None,
@@ -84,7 +88,10 @@ class JointsMatDataset(BaseCocoStyleDataset):
             raise ValueError(f'split must be one of {self.splits()}, got {split!r}')
         if not 0 < heldout < 1:
             raise ValueError(f'heldout must lie between 0 and 1, got {heldout}')
-        self.split, self.heldout, self.split_seed = split, heldout, split_seed
+        if not 0 < validation < 1 - heldout:
+            raise ValueError(f'validation must lie between 0 and {1 - heldout}, got {validation}')
+        self.split, self.split_seed = split, split_seed
+        self.heldout, self.validation = heldout, validation
         super().__init__(
             ann_file='joints.mat',
             data_root=str(default_root(self.NAME, data_root)),
@@ -111,7 +118,9 @@ class JointsMatDataset(BaseCocoStyleDataset):
         if self.split == 'all':
             return np.ones(count, bool)
         held = heldout_mask(count, self.heldout, self.split_seed)
-        return held if self.split == 'heldout' else ~held
+        kept = heldout_mask(count, self.heldout + self.validation, self.split_seed)
+        parts = dict(heldout=held, train=~held, validation=kept & ~held, fit=~kept)
+        return parts[self.split]
 
     def load_data_list(self) -> list[dict[str, Any]]:
         """One record per usable annotation."""

@@ -133,7 +133,7 @@ def test_a_view_is_the_pipelines_own_output(config: Config, tmp_path: Path) -> N
 
 
 def test_held_out_views_carry_their_mirror_images(config: Config, tmp_path: Path) -> None:
-    write_views(config, tmp_path / 'heldout', [], heldout=True, progress=False)
+    write_views(config, tmp_path / 'heldout', [], part='val', progress=False)
     sample = DATASETS.build(config.val_dataloader.dataset)[0]
     assert sample['inputs'].shape[1:] == (1, 2)
     model = MODELS.build(config.model).eval()

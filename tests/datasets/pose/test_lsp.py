@@ -77,6 +77,12 @@ def test_the_split_is_fixed_by_its_seed_and_a_partition(tmp_path) -> None:
     assert held == ids(split='heldout')
     assert held != ids(split='heldout', split_seed=1)
     assert heldout_mask(1000, 0.1, 0).sum() == 100
+    fit, validation = (ids(split=split) for split in ('fit', 'validation'))
+    assert fit | validation == train
+    assert not fit & validation
+    assert len(ids(split='validation', validation=0.5)) > len(validation) >= 5
+    with pytest.raises(ValueError, match='validation must lie'):
+        ids(split='fit', validation=0.8)
 
 
 def test_lsp_counts_occluded_joints_as_annotated(tmp_path) -> None:
