@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from scipy.io import loadmat
-from scipy.io.matlab import MatReadError
 
+from hetpose.apart import call_apart
 from hetpose.apis.data.archives import check_recorded, extract_archive, record_checksum
 from hetpose.download import download as fetch
 from hetpose.errors import UserError, unknown_name
@@ -157,18 +157,24 @@ def convert_mpii(mat: str | Path, out: str | Path) -> int:
     both, as mmpose's mpii_trainval.json does.
     """
     try:
-        release = loadmat(mat, struct_as_record=False, squeeze_me=True)['RELEASE']
-        training = np.atleast_1d(release.img_train)
-        entries = np.atleast_1d(release.annolist)
-    except (KeyError, AttributeError, ValueError, OSError, MatReadError) as error:
-        raise UserError(f'not an MPII annotation file: {mat} ({error})') from error
+        people = call_apart(_mpii_people, mat)  # a damaged file can end the process that reads it
+    except Exception as error:  # scipy's reader raises whatever a damaged file leads it to
+        reason = ' '.join(f'{type(error).__name__}: {error}'.split())
+        raise UserError(f'not an MPII annotation file: {mat} ({reason})') from error
+    write_text(out, json.dumps(people))
+    return len(people)
+
+
+def _mpii_people(mat: str | Path) -> list[dict[str, Any]]:
+    """The people of the training images."""
+    release = loadmat(mat, struct_as_record=False, squeeze_me=True)['RELEASE']
+    training = np.atleast_1d(release.img_train)
     people = []
-    for entry, is_training in zip(entries, training, strict=True):
+    for entry, is_training in zip(np.atleast_1d(release.annolist), training, strict=True):
         if is_training:
             found = (_person(str(entry.image.name), rect) for rect in _records(entry.annorect))
             people += [person for person in found if person is not None]
-    write_text(out, json.dumps(people))
-    return len(people)
+    return people
 
 
 def prepare_pose_sets(

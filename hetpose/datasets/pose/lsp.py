@@ -12,6 +12,7 @@ from mmpose.datasets.datasets.base import BaseCocoStyleDataset
 from mmpose.registry import DATASETS
 from scipy.io import loadmat
 
+from hetpose.apart import call_apart
 from hetpose.datasets.pose.lsp14 import dataset_info
 from hetpose.datasets.quarantine import FARTHEST
 from hetpose.errors import UserError
@@ -26,10 +27,15 @@ def read_joints(path: str | Path) -> np.ndarray:
     """The matrix ``joints`` of a joints.mat file, or a UserError."""
     path = existing_file(path, 'joints.mat')
     try:
-        return np.asarray(loadmat(path)['joints'], dtype=np.float64)
+        # Apart: a damaged file can end the process that reads it.
+        return call_apart(_joints, path)
     except Exception as error:  # scipy's reader raises whatever a damaged file leads it to
         reason = ' '.join(f'{type(error).__name__}: {error}'.split())
         raise UserError(f'not a joints.mat file: {path} ({reason})') from error
+
+
+def _joints(path: Path) -> np.ndarray:
+    return np.asarray(loadmat(path)['joints'], dtype=np.float64)
 
 
 def box_around(points: np.ndarray, margin: float = BOX_MARGIN) -> np.ndarray | None:

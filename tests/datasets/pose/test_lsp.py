@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import cv2
 import numpy as np
 import pytest
@@ -118,6 +120,13 @@ def test_bad_input_is_named(tmp_path) -> None:
     with pytest.raises(ValueError, match='heldout must lie'):
         LSPETDataset(data_root=tmp_path, heldout=1.0)
     assert box_around(np.array([[3.0, 4.0]])) is None
+
+
+def test_a_file_that_crashes_its_reader_is_named(tmp_path, monkeypatch) -> None:
+    make_lspet(tmp_path)
+    monkeypatch.setattr('hetpose.datasets.pose.lsp.loadmat', lambda path: os.abort())
+    with pytest.raises(UserError, match=r'not a joints\.mat file: .*crashed: SIGABRT'):
+        LSPETDataset(data_root=tmp_path)
 
 
 def test_an_unreadable_image_is_skipped_in_training_and_named_in_testing(tmp_path) -> None:
