@@ -11,7 +11,18 @@ PACKAGE = ROOT / 'hetpose'
 # A part may import from itself and from lower layers; the small modules at the bottom from each
 # other too.
 LAYERS = (
-    {'apart', 'download', 'errors', 'fileio', 'lazy', 'memory', 'paths', 'tables', 'unpickling', 'version'},
+    {
+        'apart',
+        'download',
+        'errors',
+        'fileio',
+        'lazy',
+        'memory',
+        'paths',
+        'tables',
+        'unpickling',
+        'version',
+    },
     {'launcher', 'xtcoco', 'zoo'},
     {'compat', 'compat_mmpose'},
     {'ops'},

@@ -15,6 +15,7 @@ _MODULES = {
     'data.pseudo_labels': ('make_pseudo_labels',),
     'demo.hybrid': ('results_table', 'run_demo'),
     'demo.photographs': ('draw_photographs',),
+    'distillation': ('DistillSettings', 'distill'),
     'doctor': ('diagnose',),
     'export.onnx': ('export_onnx',),
     'fit.fit': ('FitSettings', 'fit_covariance'),

@@ -12,6 +12,7 @@ COMMANDS = {
     'infer': 'predict poses with covariances on images, folders and videos',
     'add-covariance': 'give any top-down config of mmpose a covariance',
     'fit-covariance': 'give a published model a covariance, and leave it as it is',
+    'distill': 'make the prediction of a Taylor-induced covariance quick',
     'calibrate': 'measure and correct the calibration of predicted covariances',
     'pseudo-labels': 'make a covariance for every training sample from its neighbours',
     'suite': 'run a regression suite and report it',

@@ -1,4 +1,4 @@
-"""The five commands of the page run as they stand, on a tiny model."""
+"""The commands of the page, and those of README's block, run as they stand on a tiny model."""
 
 import re
 import runpy
@@ -21,7 +21,7 @@ def run_command(line: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_five_commands_run(root, tmp_path, monkeypatch, capsys):
+def test_the_commands_run(root, tmp_path, monkeypatch, capsys):
     config, checkpoint = write_foreign(tmp_path, 'rtmcc', 60)
     config.rename(tmp_path / 'rtmpose.py')
     checkpoint.rename(tmp_path / 'rtmpose.pth')
@@ -33,11 +33,17 @@ def test_the_five_commands_run(root, tmp_path, monkeypatch, capsys):
     assert len(commands) == 5
     for line in commands:
         run_command(line)
+    readme = COMMANDS.findall((root / 'README.md').read_text(encoding='utf-8'))
+    (block,) = (block for block in readme if 'rtmpose.pth' in block)
+    fit, infer = block.replace('\\\n', ' ').strip().splitlines()
+    assert fit == commands[0]
+    run_command(infer)
     assert 'keypoints unchanged: largest difference 0' in capsys.readouterr().out
     for name in (
         'metrics.json',
         'out/0.json',
         'work_dirs/rtmpose/again/report.md',
         'rtmpose.onnx',
+        'out/0.png',
     ):
         assert (tmp_path / name).stat().st_size > 0

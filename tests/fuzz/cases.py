@@ -21,13 +21,15 @@ from pathlib import Path
 import cv2
 import numpy as np
 import torch
+from scipy.io import savemat
 
 import hetpose
-from hetpose.apis.calibration.calibrate import read_arrays
+from hetpose.apis import read_arrays
 from hetpose.apis.calibration.recalibration import Recalibration
 from hetpose.apis.data.archives import extract_archive
 from hetpose.apis.inference.inputs import read_image
 from hetpose.datasets.csv_reader import read_csv
+from hetpose.datasets.pose.lsp import read_joints
 from hetpose.datasets.pose.pseudo_label_file import PseudoLabelFile
 from hetpose.engine.checkpoint import read_checkpoint
 from hetpose.engine.config_file import load_config
@@ -89,6 +91,9 @@ def sources() -> dict[str, bytes]:
         )
         Recalibration((1.0,), (0.1,), 4, 9, 1.0, 0.5, ('a', 'b')).save(folder / 'json')
         (folder / 'csv').write_text('a,b,c\n' + '1.5,2,3\n' * 20)
+        joints = np.random.default_rng(0).uniform(0, 90, (3, 14, 6))
+        savemat(folder / 'plain.mat', dict(joints=joints))
+        savemat(folder / 'packed.mat', dict(joints=joints), do_compression=True)
         image = np.random.default_rng(0).integers(0, 255, (24, 24, 3)).astype(np.uint8)
         cv2.imwrite(str(folder / 'image.jpg'), image)
         with zipfile.ZipFile(folder / 'zip', 'w') as bundle:
@@ -145,6 +150,12 @@ def recalibration(rng: np.random.Generator, folder: Path) -> None:
 def table(rng: np.random.Generator, folder: Path) -> None:
     """A CSV file."""
     read_csv(_file(rng, folder, 'csv', 't.csv'))
+
+
+@target
+def joints(rng: np.random.Generator, folder: Path) -> None:
+    """A joints.mat file, whose damage can crash scipy's reader."""
+    read_joints(_file(rng, folder, ('plain.mat', 'packed.mat')[rng.integers(2)], 'joints.mat'))
 
 
 @target

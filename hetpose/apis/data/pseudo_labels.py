@@ -158,7 +158,10 @@ def _write(
     ids = crops.ids.tolist()
     if len(set(ids)) != len(ids):
         raise UserError('two samples of the training data have the same data set name and id')
-    roots, used = pseudo_labels_from_crops(crops, recipe, progress)
+    try:
+        roots, used = pseudo_labels_from_crops(crops, recipe, progress)
+    except ValueError as error:  # as of too few samples for a local fit
+        raise UserError(f'pseudo-labels of {len(ids)} samples: {error}') from error
     stored = config.train_dataloader.dataset.get('type') == 'FeatureViewDataset'
     representation = 'pooled backbone features' if checkpoint or stored else 'pixels'
     settings = dict(

@@ -37,9 +37,9 @@ from hetpose.apis.fit.training import (
     train,
 )
 from hetpose.apis.loading import build_network, find_device, load_network
+from hetpose.apis.saving import write_model
 from hetpose.engine import launch
 from hetpose.errors import UserError
-from hetpose.fileio import atomic_path, write_text
 from hetpose.models.heads.error_model import ErrorModel, likelihood
 
 PARTS = {'fit': 0.7, 'validation': 0.1, 'test': 0.2}
@@ -147,7 +147,7 @@ def fit_covariance(
     dataset = build_dataset(labels)
     report = _judge(model, dataset, parts, forms, settings, trained_on(config, labels))
     report = replace(report, unchanged=_largest_difference(foreign, model, dataset, settings))
-    _write(made, model, dataset, out)
+    write_model(made, model, dataset.metainfo, out)
     report.write(out)
     return report
 
@@ -275,14 +275,3 @@ def _largest_difference(foreign: Any, model: Any, dataset: Any, settings: FitSet
                 )
                 largest = max(largest, float(gap.max()))
     return largest
-
-
-def _write(config: Config, model: Any, dataset: Any, out: Path) -> None:
-    """config.py and checkpoint.pth."""
-    config.load_from = str((out / 'checkpoint.pth').resolve())
-    write_text(out / 'config.py', config.pretty_text)
-    content = dict(
-        meta=dict(dataset_meta=dataset.metainfo, epoch=0), state_dict=model.cpu().state_dict()
-    )
-    with atomic_path(out / 'checkpoint.pth') as temporary:
-        torch.save(content, temporary)

@@ -11,12 +11,13 @@ from typing import Any
 
 import torch
 from mmengine.hooks import Hook
+from mmengine.model import BaseModel
 from mmengine.runner import Runner
 from torch import Tensor
 from tqdm import tqdm
 
 from hetpose.apis.fit.cache import Errors
-from hetpose.datasets.pose.error_rows import ErrorRows
+from hetpose.datasets.pose.error_rows import ErrorRows, TensorRows
 from hetpose.errors import UserError
 from hetpose.models.heads.error_model import UNITS, ErrorModel
 from hetpose.ops.moments import pair_sums, residual_covariance
@@ -120,7 +121,21 @@ def train(
 
     Returns that NLL, in nats per person.
     """
-    known = rows(model, fit)
+    return train_rows(
+        model, rows(model, fit), rows(model, validation), work_dir, settings, title, progress
+    )
+
+
+def train_rows(
+    model: BaseModel,
+    known: TensorRows,
+    held: TensorRows,
+    work_dir: Path,
+    settings: TrainingSettings,
+    title: str = 'fit',
+    progress: bool = True,
+) -> float:
+    """Train a model on rows that are its arguments, as ``train`` does."""
     batch = min(settings.batch_size, max(2, len(known) // 2))
     loader: dict[str, Any] = dict(batch_size=batch, collate_fn=dict(type='whole_batch'))
     runner = Runner(
@@ -135,7 +150,7 @@ def train(
         ),
         val_dataloader=dict(
             loader,
-            dataset=rows(model, validation),
+            dataset=held,
             sampler=dict(type='DefaultSampler', shuffle=False),
         ),
         train_cfg=dict(by_epoch=True, max_epochs=settings.epochs),

@@ -1,4 +1,4 @@
-"""Cached errors of a frozen model as a data set.
+"""What a frozen model computed of people as a data set.
 
 Axes: N people, E entries of the evidence, d = 2K targets.
 """
@@ -12,22 +12,21 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 
-class ErrorRows(Dataset):
-    """Evidence (N, E), residual (N, d) and mask (N, d); a batch is one index operation per array.
+class TensorRows(Dataset):
+    """Named tensors (N, ...); a batch is one index operation per tensor.
 
     Use it with the collate function ``whole_batch``.
     """
 
-    def __init__(self, evidence: Tensor, residual: Tensor, mask: Tensor) -> None:
-        if not len(evidence) == len(residual) == len(mask):
-            raise ValueError(
-                f'{len(evidence)} rows of evidence, {len(residual)} residuals, {len(mask)} masks'
-            )
+    def __init__(self, **arrays: Tensor) -> None:
+        lengths = {name: len(value) for name, value in arrays.items()}
+        if len(set(lengths.values())) != 1:
+            raise ValueError(f'the arrays have different numbers of rows: {lengths}')
         self.metainfo: dict = {}  # mmengine warns where there is none
-        self.arrays = dict(evidence=evidence, residual=residual, mask=mask)
+        self.arrays = arrays
 
     def __len__(self) -> int:
-        return len(self.arrays['evidence'])
+        return len(next(iter(self.arrays.values())))
 
     def __getitem__(self, index: int) -> dict[str, Tensor]:
         return {name: value[index] for name, value in self.arrays.items()}
@@ -36,3 +35,10 @@ class ErrorRows(Dataset):
         """The batch of the given rows."""
         rows = torch.as_tensor(indices)
         return {name: value.index_select(0, rows) for name, value in self.arrays.items()}
+
+
+class ErrorRows(TensorRows):
+    """Evidence (N, E), residual (N, d) and mask (N, d) of people."""
+
+    def __init__(self, evidence: Tensor, residual: Tensor, mask: Tensor) -> None:
+        super().__init__(evidence=evidence, residual=residual, mask=mask)
