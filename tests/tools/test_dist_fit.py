@@ -1,0 +1,48 @@
+"""Two processes share the pass of a frozen model, and fit what one does."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from helpers_posthoc import write_foreign
+
+from hetpose import cli
+from hetpose.engine.checkpoint import read_checkpoint
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.slow
+def test_two_processes_fit_what_one_fits(tmp_path: Path) -> None:
+    config, checkpoint = write_foreign(tmp_path, 'heatmap', 600)  # three files of the cache
+    with config.open('a') as file:
+        file.write("\ncustom_imports = dict(imports=['helpers_posthoc'])\n")
+    words = ['fit-covariance', config, checkpoint, '--epochs', 1, '--device', 'cpu', '--out']
+    assert not cli.dispatch([str(word) for word in [*words, tmp_path / 'one']])
+    launch = [sys.executable, '-m', 'torch.distributed.run', '--standalone']
+    launch += ['--nproc_per_node', '2', '-m', 'hetpose', *words, tmp_path / 'two']
+    paths = [str(TESTS), str(TESTS.parent), os.environ.get('PYTHONPATH', '')]
+    run = subprocess.run(
+        [*(str(word) for word in launch), '--launcher', 'pytorch'],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(paths), 'OMP_NUM_THREADS': '1'},
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    one, two = (
+        read_checkpoint(tmp_path / name / 'checkpoint.pth')['state_dict']
+        for name in ('one', 'two')
+    )
+    assert one.keys() == two.keys()
+    for name, value in one.items():
+        torch.testing.assert_close(two[name], value, rtol=1e-4, atol=1e-5, msg=name)
+    calibrations = [
+        json.loads((tmp_path / name / 'calibration' / 'calibration.json').read_text())
+        for name in ('one', 'two')
+    ]
+    assert calibrations[0]['count'] == calibrations[1]['count'] > 0
