@@ -16,8 +16,8 @@ from hetpose.apis.inference.smoothing import MotionSettings, Person, Track
 from hetpose.benchmarks.harness import Row
 from hetpose.datasets.pose.figure import LIMBS, K
 from hetpose.datasets.pose.sequence import SyntheticPoseSequence
-from hetpose.ops.blocks import joint_blocks
 from hetpose.ops.kalman import limb_correlation
+from hetpose.ops.spd import joint_blocks
 from hetpose.visualization.geometry import coverage_radius
 
 HIDDEN = 0.3  # occlusion from which a joint counts as occluded

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from hetpose.ops.affine import scale_covariance
-from hetpose.ops.blocks import joint_blocks
+from hetpose.ops.spd import joint_blocks
 
 
 @dataclass(frozen=True)

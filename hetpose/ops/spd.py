@@ -1,7 +1,10 @@
-"""Symmetric positive definite matrices (..., d, d): factor, solve, square root, floor, mask."""
+"""Symmetric positive definite matrices (..., d, d): factor, solve, square root, floor, mask,
+and their diagonal blocks.
+"""
 
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,6 +20,7 @@ from hetpose.ops.validation import (
     symmetric_items,
 )
 
+Array = TypeVar('Array', np.ndarray, Tensor)
 # Jitter is relative to each diagonal entry: it means the same at every scale of every dimension.
 JITTER = {torch.bfloat16: 1e-2, torch.float16: 1e-3, torch.float32: 1e-6, torch.float64: 1e-12}
 JITTER_GROWTH = 10.0
@@ -221,3 +225,15 @@ def mask_matrix(matrix: Tensor, mask: Tensor) -> Tensor:
     check_mask(mask, dim)
     identity = torch.eye(dim, dtype=matrix.dtype, device=matrix.device)
     return torch.where(mask[..., :, None] & mask[..., None, :], matrix, identity)
+
+
+def joint_blocks(covariance: Array, block: int = 2) -> Array:
+    """The marginal covariance of every joint, of ``block`` dimensions; numpy or torch.
+
+    Shapes: (..., K·b, K·b) -> (..., K, b, b).
+    """
+    dim = covariance.shape[-1]
+    if block < 1 or dim % block:
+        raise ValueError(f'block {block} does not divide the {dim} dimensions')
+    rows = np.arange(dim).reshape(-1, block)
+    return covariance[..., rows[:, :, None], rows[:, None, :]]

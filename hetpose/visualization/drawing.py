@@ -2,6 +2,11 @@
 
 Images are RGB uint8 arrays (H, W, 3). Positions are pixels (x, y) with fractions; the
 first pixel has its middle at (0, 0).
+
+People with any form of colour blindness tell the colours apart. Left and right have the sky blue
+and the orange of Okabe and Ito. The centre has white: next to these two it stays furthest apart
+under simulated protanopia, deuteranopia and tritanopia (a CIELAB distance of at least 41; their
+yellow has 17, their green 16).
 """
 
 from __future__ import annotations
@@ -13,15 +18,6 @@ import cv2
 import numpy as np
 
 from hetpose.visualization.geometry import ellipse_points
-from hetpose.visualization.palette import (
-    CENTRE,
-    HALO,
-    LEFT,
-    RIGHT,
-    SIDE_COLOURS,
-    TEXT,
-    link_side,
-)
 
 _SHIFT = 4  # cv2 takes fractions of a pixel as fixed-point integers with this many bits
 _FAR = float(1 << 20)  # positions beyond this overflow cv2's fixed-point arithmetic
@@ -30,7 +26,48 @@ _FONT_PIXELS = 22  # height of a capital in _FONT at scale 1
 _LEGIBLE = 7.0  # pixels of a capital
 _TINTED = 0.12  # of the image's side: larger ellipses have a weaker tint
 
+LEFT, RIGHT, CENTRE = 'left', 'right', 'centre'
+SIDE_COLOURS = {LEFT: (86, 180, 233), RIGHT: (230, 159, 0), CENTRE: (255, 255, 255)}
+HALO = (20, 20, 20)
+TEXT = (255, 255, 255)
+BOX = (204, 121, 167)
+# Bones of several people in one picture: Okabe and Ito's colours that no side has.
+PERSON_COLOURS = (
+    (0, 158, 115),
+    (240, 228, 66),
+    (204, 121, 167),
+    (213, 94, 0),
+    (0, 114, 178),
+    (153, 153, 153),
+)
+
 Colour = tuple[int, int, int]
+
+
+def joint_sides(names: Sequence[str]) -> list[str]:
+    """Side of every joint, from its name: ``left_wrist``, ``LeftHip``, ``l_knee``, ``neck``."""
+    return [_joint_side(name) for name in names]
+
+
+def _joint_side(name: str) -> str:
+    name = name.lower()
+    for side in (LEFT, RIGHT):
+        if side in name or name.startswith((f'{side[0]}_', f'{side[0]}-')):
+            return side
+    return CENTRE
+
+
+def link_side(first: str, second: str) -> str:
+    """The side of a bone: that of its lateral joint; the centre where it joins left with right."""
+    lateral = {first, second} - {CENTRE}
+    return lateral.pop() if len(lateral) == 1 else CENTRE
+
+
+def person_colour(number: int, people: int) -> Colour | None:
+    """The colour of a person's bones; None where nobody else is in the picture, and left and
+    right have their own.
+    """
+    return None if people < 2 else PERSON_COLOURS[number % len(PERSON_COLOURS)]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,16 @@
-"""Ellipses of 2×2 covariances: the region that holds a joint with a stated probability."""
+"""Ellipses of 2×2 covariances: the region that holds a joint with a stated probability.
+
+Also the covariances in mmpose's instances, N people of K joints, and the instances on an enlarged
+image.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from mmengine.structures import InstanceData
+from mmpose.structures import PoseDataSample
+
+from hetpose.ops.spd import joint_blocks
 
 
 def coverage_radius(coverage: float, degrees_of_freedom: float | None = None) -> float:
@@ -78,3 +86,47 @@ def joint_correlation(covariance: np.ndarray) -> np.ndarray:
     correlation = np.divide(products, outer, out=np.zeros_like(products), where=outer > 0)
     correlation[..., np.arange(joints), np.arange(joints)] = 1
     return correlation
+
+
+def enlarged(sample: PoseDataSample, factor: int) -> PoseDataSample:
+    """The sample on an image enlarged by a factor f: the middle of pixel i moves to f·i + (f−1)/2.
+
+    The given sample stays as it is.
+    """
+    found = PoseDataSample(metainfo=sample.metainfo)
+    shift = (factor - 1) / 2
+    powers = {'keypoint_covariances': 2, 'covariances': 2, 'true_factor': 1}
+    for kind in ('gt_instances', 'pred_instances'):
+        if kind not in sample:
+            continue
+        instances = InstanceData()
+        for name, value in sample.get(kind).items():
+            if name in ('keypoints', 'transformed_keypoints', 'bboxes'):
+                value = np.asarray(value) * factor + shift
+            elif name in powers:
+                value = np.asarray(value) * factor ** powers[name]
+            instances.set_field(value, name)
+        found.set_field(instances, kind)
+    for kind in ('gt_fields', 'pred_fields'):
+        if kind in sample:
+            found.set_field(sample.get(kind), kind)
+    return found
+
+
+def joint_indices(instances: InstanceData, count: int) -> list[int]:
+    """The number of each drawn joint in the data set, K of them: a model may predict some only."""
+    if 'keypoint_indices' in instances and len(instances.keypoint_indices):
+        return [int(k) for k in np.asarray(instances.keypoint_indices)[0]]
+    return list(range(count))
+
+
+def joint_covariances(instances: InstanceData) -> np.ndarray | None:
+    """The 2×2 covariance of every joint, (N, K, 2, 2), from whichever field carries it."""
+    if 'keypoint_covariances' in instances:
+        return np.asarray(instances.keypoint_covariances)
+    if 'covariances' in instances:
+        return joint_blocks(np.asarray(instances.covariances))
+    if 'true_factor' in instances and 'transformed_keypoints' not in instances:
+        factor = np.asarray(instances.true_factor, dtype=np.float64)
+        return joint_blocks(factor @ factor.swapaxes(-1, -2))
+    return None

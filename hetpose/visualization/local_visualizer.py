@@ -16,21 +16,29 @@ from mmpose.visualization import PoseLocalVisualizer
 
 from hetpose.fileio import write_image
 from hetpose.visualization.drawing import (
+    BOX,
+    HALO,
     Stroke,
     draw_legend,
     draw_polyline,
     draw_pose,
     draw_text,
+    joint_sides,
+    person_colour,
 )
-from hetpose.visualization.geometry import coverage_radius
-from hetpose.visualization.instances import (
+from hetpose.visualization.geometry import (
+    coverage_radius,
     enlarged,
     joint_covariances,
     joint_indices,
-    person_colour,
 )
-from hetpose.visualization.palette import BOX, HALO, joint_sides
-from hetpose.visualization.panels import PANELS, beside, correlation_panel, heatmap_panel
+from hetpose.visualization.panels import (
+    PANELS,
+    beside,
+    correlation_panel,
+    fit_height,
+    heatmap_panel,
+)
 
 
 @VISUALIZERS.register_module()
@@ -101,6 +109,7 @@ class HetPoseVisualizer(PoseLocalVisualizer):
             sides = joint_sides(self.joint_names(joints))
             covariances = joint_covariances(instances)
             tails = instances.get('degrees_of_freedom')
+            numbers = instances.get('track_ids', np.arange(len(keypoints)))
             place = {joint: k for k, joint in enumerate(joints)}
             links = [
                 (place[a], place[b]) for a, b in self.skeleton or () if {a, b} <= place.keys()
@@ -121,7 +130,7 @@ class HetPoseVisualizer(PoseLocalVisualizer):
                     self.coverage,
                     self._stroke(image, joints[shown]),
                     float(tails[i]) if tails is not None else None,
-                    person_colour(instances, i),
+                    person_colour(int(numbers[i]), len(keypoints)),
                 )
                 if show_kpt_idx:
                     self._draw_indices(image, joints, shown)
@@ -225,7 +234,7 @@ class HetPoseVisualizer(PoseLocalVisualizer):
                 heat = self._heatmap_below(image, data_sample, kind) if draw_heatmap else None
                 columns.append(np.concatenate([column, heat]) if heat is not None else column)
         tallest = max((column.shape[0] for column in columns), default=0)
-        columns = [_pad_below(column, tallest) for column in columns] or [image.copy()]
+        columns = [fit_height(column, tallest) for column in columns] or [image.copy()]
         drawn = beside(columns[0], columns[1:] + self._draw_panels(image, data_sample))
         self.set_image(drawn)
         if show:
@@ -257,7 +266,3 @@ class HetPoseVisualizer(PoseLocalVisualizer):
     ) -> np.ndarray | None:
         fields = sample.get(f'{kind}_fields')
         return None if fields is None else self._draw_instance_heatmap(fields, image)
-
-
-def _pad_below(picture: np.ndarray, height: int) -> np.ndarray:
-    return np.pad(picture, ((0, height - picture.shape[0]), (0, 0), (0, 0)), constant_values=255)

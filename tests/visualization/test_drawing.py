@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
-from hetpose.visualization.drawing import Stroke, draw_ellipses, draw_legend, draw_pose
+from hetpose.visualization.drawing import (
+    HALO,
+    SIDE_COLOURS,
+    Stroke,
+    draw_ellipses,
+    draw_legend,
+    draw_pose,
+)
 from hetpose.visualization.geometry import ellipse_axes
-from hetpose.visualization.palette import HALO, SIDE_COLOURS
 
 COVARIANCE = np.array([[[400.0, 120.0], [120.0, 150.0]]])
 CENTER = np.array([[150.0, 100.0]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hetpose.ops.blocks import joint_blocks
+from hetpose.ops.spd import joint_blocks
 from hetpose.visualization.geometry import (
     coverage_radius,
     ellipse_axes,

@@ -7,7 +7,7 @@ from mmpose.registry import VISUALIZERS
 from mmpose.structures import PoseDataSample
 
 from hetpose.visualization import HetPoseVisualizer
-from hetpose.visualization.palette import SIDE_COLOURS
+from hetpose.visualization.drawing import SIDE_COLOURS
 
 META = dict(
     keypoint_id2name={0: 'left_wrist', 1: 'right_wrist', 2: 'neck'},

@@ -15,9 +15,8 @@ from hetpose.datasets.transforms.covariance import COVARIANCE_KEYS, CROP_PREFIX
 from hetpose.engine.loaders import quarantine_for
 from hetpose.errors import UserError
 from hetpose.fileio import write_image
-from hetpose.ops.blocks import joint_blocks
-from hetpose.visualization.drawing import draw_pose
-from hetpose.visualization.palette import joint_sides
+from hetpose.ops.spd import joint_blocks
+from hetpose.visualization.drawing import draw_pose, joint_sides
 
 _ENDS = ('GenerateTarget', 'PackPoseInputs')  # from here on there is no picture to draw on
 _SIDE = 384  # pixels; a smaller picture is enlarged

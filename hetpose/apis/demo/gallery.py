@@ -10,10 +10,9 @@ import cv2
 import numpy as np
 
 from hetpose.fileio import write_image
-from hetpose.ops.blocks import joint_blocks
-from hetpose.visualization.drawing import Stroke, draw_polyline, draw_pose, draw_text
+from hetpose.ops.spd import joint_blocks
+from hetpose.visualization.drawing import Stroke, draw_polyline, draw_pose, draw_text, joint_sides
 from hetpose.visualization.geometry import ellipse_points
-from hetpose.visualization.palette import joint_sides
 
 PANEL = 384
 ROWS, COLUMNS = 3, 4

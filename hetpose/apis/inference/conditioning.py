@@ -16,11 +16,10 @@ from torch import Tensor
 
 from hetpose.errors import UserError, unknown_name
 from hetpose.ops import student
-from hetpose.ops.blocks import joint_blocks
 from hetpose.ops.disc import disc_probability
 from hetpose.ops.gate import moving_probability
 from hetpose.ops.gaussian import condition
-from hetpose.ops.spd import to_float64
+from hetpose.ops.spd import joint_blocks, to_float64
 
 Given = Mapping[str, Sequence[float]]
 RIGHT_ODDS = 8.0

@@ -14,11 +14,10 @@ from hetpose.apis.calibration.recalibration import Recalibration
 from hetpose.apis.inference import people
 from hetpose.apis.inference.boxes import BoxSource, Detector
 from hetpose.apis.inference.conditioning import Given, check_given
-from hetpose.apis.inference.drawing import Drawing
 from hetpose.apis.inference.film import smooth_file, smooth_live
 from hetpose.apis.inference.inputs import BadInput, Images, Picture, Source, Webcam, open_inputs
 from hetpose.apis.inference.network import Predictor, Report, check_predictions
-from hetpose.apis.inference.outputs import Outputs, open_outputs
+from hetpose.apis.inference.outputs import Drawing, Outputs, open_outputs
 from hetpose.apis.inference.smoothing import Crowd, MotionSettings
 from hetpose.apis.loading import PoseModel, load_pose_model
 from hetpose.apis.shipped import calibration_of, is_name

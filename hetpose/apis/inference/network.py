@@ -21,7 +21,7 @@ from hetpose.apis.inference.inputs import BadInput, Picture
 from hetpose.apis.loading import PoseModel
 from hetpose.errors import PredictionError, UserError
 from hetpose.models.heads.posthoc_head import PosthocCovarianceHead
-from hetpose.ops.blocks import joint_blocks
+from hetpose.ops.spd import joint_blocks
 
 Report = Callable[[BadInput], None]
 ROUNDING = 1e-6  # of float32, in which a foreign head may form its covariance

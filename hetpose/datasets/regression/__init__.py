@@ -1,9 +1,8 @@
 """Tabular and synthetic regression data, served in whole batches."""
 
-from hetpose.datasets.regression.batching import whole_batch
 from hetpose.datasets.regression.bivariate import BivariateSource
 from hetpose.datasets.regression.copula import CopulaSource
-from hetpose.datasets.regression.dataset import RegressionDataset
+from hetpose.datasets.regression.dataset import RegressionDataset, whole_batch
 from hetpose.datasets.regression.sinusoid import SINUSOIDS, SinusoidSource
 from hetpose.datasets.regression.source import PROTOCOLS, Arrays, RegressionSource, load_splits
 from hetpose.datasets.regression.uci import UCI_SETS, UCISource

@@ -1,4 +1,4 @@
-"""One split of a regression source as a data set."""
+"""One split of a regression source as a data set, and its batches."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from mmengine.registry import FUNCTIONS
 from mmpose.registry import DATASETS
 from torch import Tensor
 from torch.utils.data import Dataset
@@ -44,3 +45,9 @@ class RegressionDataset(Dataset):
         """The batch of the given rows."""
         rows = torch.as_tensor(indices)
         return {name: value.index_select(0, rows) for name, value in self._present.items()}
+
+
+@FUNCTIONS.register_module()
+def whole_batch(batch: Any) -> Any:
+    """The collate function of a data set whose ``__getitems__`` already returns a batch."""
+    return batch

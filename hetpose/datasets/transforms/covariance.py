@@ -1,4 +1,8 @@
-"""The one mechanism by which Σ follows the keypoints: a 2x3 matrix and a joint permutation."""
+"""The one mechanism by which Σ follows the keypoints: a 2x3 matrix and a joint permutation.
+
+The flip and the top-down crop of mmpose use it here; random affine maps have their own
+module.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from mmpose.datasets.transforms import RandomFlip, TopdownAffine
+from mmpose.registry import TRANSFORMS
+from mmpose.structures.bbox import get_udp_warp_matrix, get_warp_matrix
 
 from hetpose.errors import UserError
 from hetpose.ops.affine import transform_factor
 
-# Factors F with F Fᵀ = Σ that may travel in a pipeline, each (1, 2K, 2K) beside `keypoints`;
-# after the top-down
-# crop the same under `transformed_` + key beside `transformed_keypoints`.
+# Factors F with F Fᵀ = Σ that may travel in a pipeline, each (1, 2K, 2K), with `keypoints`. After
+# the top-down crop they are stored as `transformed_` + key, with `transformed_keypoints`.
 COVARIANCE_KEYS = ('pseudo_factor', 'true_factor')
 CROP_PREFIX = 'transformed_'
 # The keypoints that the factors belong to. A transform that moves keypoints and not Σ leaves
@@ -71,3 +77,75 @@ def move_factors(
             results[target + key] = move_factor(factor, matrix, permutation)
     if target == '' and results.get('keypoints') is not None and carries_covariance(results):
         results[OWNER_KEY] = results['keypoints'].copy()
+
+
+def flip_matrix(direction: str, width: int, height: int) -> np.ndarray:
+    """The 2x3 matrix of a flip of pixel coordinates: x → w − 1 − x, y → h − 1 − y, or both."""
+    flip_x, flip_y = direction in ('horizontal', 'diagonal'), direction in ('vertical', 'diagonal')
+    return np.array(
+        [
+            [-1.0 if flip_x else 1.0, 0.0, width - 1.0 if flip_x else 0.0],
+            [0.0, -1.0 if flip_y else 1.0, height - 1.0 if flip_y else 0.0],
+        ]
+    )
+
+
+@TRANSFORMS.register_module()
+class CovarianceRandomFlip(RandomFlip):
+    """mmpose's RandomFlip, with Σ → (P⊗A) Σ (P⊗A)ᵀ. It belongs before the top-down crop.
+
+    Required, Modified and Added Keys: those of RandomFlip.
+
+    Modified Keys:
+
+        - pseudo_factor (optional)
+        - true_factor (optional)
+    """
+
+    covariance_safe = True
+    covariance_stage = 'image'
+
+    def transform(self, results: dict[str, Any]) -> dict[str, Any]:
+        """Flip image, box, keypoints and factors."""
+        check_not_moved(results, results.get('keypoints'), type(self).__name__)
+        results = super().transform(results)
+        if results['flip']:
+            height, width = results['img_shape']
+            direction = results['flip_direction']
+            # mmpose swaps left and right in a mirror image; a half turn ('diagonal') is none.
+            permutation = None if direction == 'diagonal' else list(results['flip_indices'])
+            move_factors(results, flip_matrix(direction, width, height), permutation)
+        return results
+
+
+@TRANSFORMS.register_module()
+class CovarianceTopdownAffine(TopdownAffine):
+    """mmpose's TopdownAffine, with the factors in network-input pixels beside the keypoints.
+
+    RandomBBoxTransform needs no version of its own: it moves the box only, and the box reaches the
+    keypoints here.
+
+    Required, Modified and Added Keys: those of TopdownAffine.
+
+    Added Keys:
+
+        - warp_matrix: (2, 3), image pixels → network-input pixels
+        - transformed_pseudo_factor, transformed_true_factor (where the image-space one is there)
+    """
+
+    covariance_safe = True
+    covariance_stage = 'crop'
+
+    def transform(self, results: dict[str, Any]) -> dict[str, Any]:
+        """Crop the image, move the keypoints, move the factors."""
+        check_not_moved(results, results.get('keypoints'), type(self).__name__)
+        results = super().transform(results)
+        # mmpose discards the matrix; its own function of the values just stored gives it again.
+        build = get_udp_warp_matrix if self.use_udp else get_warp_matrix
+        rotation = results['bbox_rotation'][0] if 'bbox_rotation' in results else 0.0
+        matrix = build(
+            results['input_center'], results['input_scale'], rotation, output_size=self.input_size
+        )
+        results['warp_matrix'] = np.asarray(matrix, dtype=np.float64)
+        move_factors(results, results['warp_matrix'], target=CROP_PREFIX)
+        return results

@@ -14,9 +14,8 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from hetpose.ops.blocks import joint_blocks
 from hetpose.ops.gaussian import mahalanobis_squared
-from hetpose.ops.spd import log_determinant, mask_matrix
+from hetpose.ops.spd import joint_blocks, log_determinant, mask_matrix
 from hetpose.ops.student import marginal_cdf, radial_cdf, radial_quantile, variance_ratio
 
 LEVELS = torch.arange(1, 100, dtype=torch.float64) / 100

@@ -1,6 +1,6 @@
 """Pose heads that predict a mean and a covariance."""
 
-from hetpose.models.heads.bottleneck import Bottleneck
+from hetpose.models.heads.covariance_branch import Bottleneck
 from hetpose.models.heads.error_model import ErrorModel
 from hetpose.models.heads.heteroscedastic_head import HeteroscedasticHead, PoseDistribution
 from hetpose.models.heads.movenet_head import MoveNetHead

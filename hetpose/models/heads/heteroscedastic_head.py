@@ -18,8 +18,7 @@ from mmpose.registry import MODELS
 from torch import Tensor, nn
 
 from hetpose.models.covariance.base import CovarianceParameterisation
-from hetpose.models.heads.bottleneck import Bottleneck
-from hetpose.models.heads.covariance_branch import CovarianceBranch
+from hetpose.models.heads.covariance_branch import Bottleneck, CovarianceBranch
 from hetpose.models.heads.pose_labels import PoseLabels
 from hetpose.models.heads.pose_prediction import (
     fuse_heatmaps,

@@ -16,10 +16,9 @@ from torch import Tensor
 from hetpose.errors import PredictionError
 from hetpose.models.codecs import SoftArgmaxCodec
 from hetpose.ops.affine import scale_covariance, transform_covariance, transform_points
-from hetpose.ops.blocks import joint_blocks
 from hetpose.ops.disc import disc_probability
 from hetpose.ops.distribution import Distribution
-from hetpose.ops.spd import NotPositiveDefiniteError, to_float64
+from hetpose.ops.spd import NotPositiveDefiniteError, joint_blocks, to_float64
 from hetpose.ops.validation import NotFiniteError
 
 

@@ -10,7 +10,7 @@ from hetpose.apis.inference.conditioning import (
     scores_from,
 )
 from hetpose.errors import UserError
-from hetpose.ops.blocks import joint_blocks
+from hetpose.ops.spd import joint_blocks
 
 NAMES = ['left_wrist', 'right_wrist', 'neck']
 MEAN = np.array([[10.0, 20.0], [30.0, 25.0], [20.0, 5.0]])

@@ -18,7 +18,7 @@ from hetpose.apis.inference.inferencer import HetPoseInferencer
 from hetpose.apis.inference.outputs import schema
 from hetpose.apis.loading import PoseModel
 from hetpose.errors import UserError
-from hetpose.ops.blocks import joint_blocks
+from hetpose.ops.spd import joint_blocks
 from hetpose.paths import data_root
 
 BOXES = [[10, 5, 60, 50, 0.5], [-25, -10, 50, 90]]  # the second reaches out of the image

@@ -9,8 +9,8 @@ from helpers_pose import estimator, sample
 from hetpose.errors import PredictionError
 from hetpose.models.heads import fuse_mirrored
 from hetpose.models.heads.pose_prediction import fuse_heatmaps
-from hetpose.ops.blocks import joint_blocks
 from hetpose.ops.distribution import Distribution
+from hetpose.ops.spd import joint_blocks
 
 PERMUTATION = [1, 0, 2]
 PARAMETERISATIONS = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hetpose.visualization.palette import joint_sides, link_side
+from hetpose.visualization.drawing import joint_sides, link_side
 
 
 def test_sides_follow_the_names() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 from mmengine.structures import InstanceData
 from mmpose.structures import PoseDataSample
 
-from hetpose.visualization.instances import enlarged, joint_covariances, joint_indices
+from hetpose.visualization.geometry import enlarged, joint_covariances, joint_indices
 
 
 def test_an_enlarged_sample_lies_on_the_enlarged_image() -> None:

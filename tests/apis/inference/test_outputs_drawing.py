@@ -6,8 +6,8 @@ import numpy as np
 from mmengine.structures import InstanceData
 from mmpose.structures import PoseDataSample
 
-from hetpose.apis.inference.drawing import Drawing
 from hetpose.apis.inference.inputs import Picture
+from hetpose.apis.inference.outputs import Drawing
 from hetpose.visualization import HetPoseVisualizer
 
 PEOPLE = InstanceData(

@@ -2,7 +2,7 @@ import pytest
 import torch
 from helpers import random_covariance
 
-from hetpose.ops.blocks import joint_blocks
+from hetpose.ops.spd import joint_blocks
 
 
 @pytest.mark.parametrize('block', [1, 2, 3])
