@@ -38,9 +38,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         '--tails',
-        choices=['gaussian', 'student'],
-        default='gaussian',
-        help='likelihood: student where few gross errors stand beside many small ones',
+        choices=['auto', 'gaussian', 'student'],
+        default='auto',
+        help='of the model that is written: student where few gross errors stand among many small '
+        'ones; auto takes the better on the people of the validation. Both are reported',
+    )
+    parser.add_argument(
+        '--lowest',
+        type=float,
+        default=2.1,
+        metavar='NU',
+        help='least degrees of freedom of a Student-t, above 2 (default: 2.1)',
     )
     parser.add_argument(
         '--floor',
@@ -61,6 +69,8 @@ def check(args: argparse.Namespace) -> None:
     """Refuse arguments that do not belong together."""
     if args.images is not None and args.ann is None:
         raise UserError('--images belongs to --ann')
+    if not 2 < args.lowest < 5:
+        raise UserError('--lowest must lie between 2 and 5, where a Student-t starts')
     for name in ('epochs', 'batch_size'):
         if getattr(args, name) < 1:
             raise UserError(f'--{name.replace("_", "-")} must be at least 1')
@@ -77,6 +87,7 @@ def run(args: argparse.Namespace) -> None:
         settings=apis.FitSettings(
             rank=args.rank,
             tails=args.tails,
+            lowest=args.lowest,
             floor=args.floor,
             batch_size=args.batch_size,
             workers=args.workers,
@@ -88,6 +99,7 @@ def run(args: argparse.Namespace) -> None:
     )
     if report is not None:
         print(report.table())
+        print(report.kept_line)
         print(report.unchanged_line)
         if report.flattered:
             print(report.warning)

@@ -101,6 +101,15 @@ def tail_energy(distance: Tensor, degrees_of_freedom: Tensor, dim: int | Tensor)
     return (1 + dim / degrees_of_freedom) * distance * slope / 2
 
 
+def energy(
+    log_determinant: Tensor, distance: Tensor, degrees_of_freedom: Tensor, dim: int | Tensor
+) -> Tensor:
+    """−log p from log|S| and rᵀS^-1r of n dimensions, each (...); see negative_log_likelihood."""
+    gaussian_part = (dim * gaussian.LOG_2PI + log_determinant) / 2
+    tail = tail_energy(distance, degrees_of_freedom, dim)
+    return gaussian_part - log_normaliser(degrees_of_freedom, dim) + tail
+
+
 @full_precision
 def negative_log_likelihood(
     residual: Tensor,
@@ -123,8 +132,7 @@ def negative_log_likelihood(
     residual = marginal_residual(residual, dim, mask)
     distance = whiten(factor, residual).square().sum(-1)
     count = count_present(mask, dim, factor)
-    gaussian_part = (count * gaussian.LOG_2PI + cholesky_log_determinant(factor)) / 2
-    likelihood = gaussian_part - log_normaliser(nu, count) + tail_energy(distance, nu, count)
+    likelihood = energy(cholesky_log_determinant(factor), distance, nu, count)
     return explain_nan(likelihood, residual=residual)
 
 

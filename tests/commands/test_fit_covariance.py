@@ -29,7 +29,8 @@ def test_it_prints_the_table_and_that_nothing_changed(tmp_path, capsys):
     run(*words, '--out', tmp_path / 'out', '--epochs', 1, '--device', 'cpu')
     printed = capsys.readouterr().out
     assert 'keypoints unchanged: largest difference 0' in printed
-    assert 'varying, full (ours)' in printed
+    assert 'varying, full, Student-t' in printed
+    assert 'written: ' in printed
 
 
 def test_images_belong_to_annotations(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,62 +25,24 @@ from hetpose.apis.fit.foreign import (
     trained_on,
     wrapped_config,
 )
-from hetpose.apis.fit.report import FitReport, FormScore, in_pixels
-from hetpose.apis.fit.training import (
-    PRIOR,
-    TrainingSettings,
-    check_enough,
-    constant_covariance,
-    diagonal_twin,
-    prepare,
-    rows,
-    train,
+from hetpose.apis.fit.forms import (
+    GAUSSIAN,
+    NAMES,
+    STUDENT,
+    FitSettings,
+    Forms,
+    fit_forms,
+    predicted,
 )
+from hetpose.apis.fit.report import FitReport, FormScore, in_pixels
+from hetpose.apis.fit.training import check_enough
 from hetpose.apis.loading import build_network, find_device, load_network
 from hetpose.apis.saving import write_model
 from hetpose.engine import launch
 from hetpose.errors import UserError
-from hetpose.models.heads.error_model import ErrorModel, likelihood
 
 PARTS = {'fit': 0.7, 'validation': 0.1, 'test': 0.2}
-MANY_JOINTS = 40  # from here on a full factor has more outputs than data to fit them
 CHECKED = 64  # people whose keypoints are compared with the unwrapped model's
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """What a user may choose.
-
-    rank: of a low-rank covariance; None takes a full factor up to 40 joints and rank 8 beyond.
-    tails: 'gaussian' or 'student'.
-    floor: smallest variance, in squared per cent of the longer side of the crop.
-    conformal: level of the conformal ellipsoids.
-    """
-
-    rank: int | None = None
-    tails: str = 'gaussian'
-    floor: float = 1e-4
-    prior: float = PRIOR
-    components: int = 48
-    width: int = 128
-    conformal: float = 0.9
-    batch_size: int = 32
-    workers: int = 0
-    training: TrainingSettings = TrainingSettings()
-
-    def covariance(self, joints: int) -> dict[str, Any]:
-        """Config of the covariance of K joints."""
-        rank = 8 if self.rank is None and joints > MANY_JOINTS else self.rank
-        shape: dict[str, Any] = dict(type='AnchoredCovariance', floor=self.floor)
-        if rank is not None:
-            shape = dict(type='LowRankAnchoredCovariance', rank=rank, floor=self.floor)
-        return dict(type='StudentCovariance', scale=shape) if self.tails == 'student' else shape
-
-    def objective(self) -> dict[str, Any]:
-        """Config of the objective."""
-        if self.tails == 'student':
-            return dict(type='StudentNLLObjective', prior=self.prior)
-        return dict(type='AnchoredNLLObjective', prior=self.prior)
 
 
 def fit_covariance(
@@ -121,15 +83,8 @@ def fit_covariance(
     torch.manual_seed(settings.training.seed)  # of the weights that the error models start with
     labels = labelled_dataset(config, annotations, images)
     foreign = load_network(config, checkpoint, 'cpu')[0]
-    joints = _count_joints(config, settings)
-    made = wrapped_config(
-        config,
-        settings.covariance(joints),
-        settings.objective(),
-        labels,
-        components=settings.components,
-        width=settings.width,
-    )
+    joints = _count_joints(config)
+    made = _wrapped(config, labels, joints, settings)
     model = build_network(made)
     model.load_state_dict(foreign.state_dict(), strict=False)
     for network in (model, foreign):
@@ -143,7 +98,10 @@ def fit_covariance(
         return None
     parts = split_by_image(errors, settings.training.seed)
     check_enough(parts['fit'])
-    forms = _fit_forms(model.head.errors, parts, out, settings, progress)
+    features = model.head.errors.projection.shape[1]
+    forms = fit_forms(features, parts['fit'], parts['validation'], out / 'fit', settings, progress)
+    made = _wrapped(config, labels, joints, settings, forms.kept)
+    model.head.errors = copy.deepcopy(forms.model).to(next(model.parameters()).device)
     dataset = build_dataset(labels)
     report = _judge(model, dataset, parts, forms, settings, trained_on(config, labels))
     report = replace(report, unchanged=_largest_difference(foreign, model, dataset, settings))
@@ -152,7 +110,20 @@ def fit_covariance(
     return report
 
 
-def _count_joints(config: Config, settings: FitSettings) -> int:
+def _wrapped(
+    config: Config, labels: Any, joints: int, settings: FitSettings, tails: str = GAUSSIAN
+) -> Config:
+    return wrapped_config(
+        config,
+        settings.covariance(joints, tails),
+        settings.objective(tails),
+        labels,
+        components=settings.components,
+        width=settings.width,
+    )
+
+
+def _count_joints(config: Config) -> int:
     """K, from a wrapper that is thrown away."""
     head = dict(
         type='PosthocCovarianceHead',
@@ -180,73 +151,35 @@ def split_by_image(errors: Errors, seed: int) -> dict[str, Errors]:
     return parts
 
 
-def _fit_forms(
-    errors: ErrorModel,
-    parts: dict[str, Errors],
-    out: Path,
-    settings: FitSettings,
-    progress: bool,
-) -> dict[str, tuple[torch.Tensor, torch.Tensor | None]]:
-    """Σ of the test people in every form, (d, d) or (N, d, d); NLL where it is not Gaussian."""
-    fit, validation, test = parts['fit'], parts['validation'], parts['test']
-    device = errors.projection.device
-    errors.cpu()
-    constant = constant_covariance(fit)
-    twin = diagonal_twin(errors, settings.width)
-    prepare(twin, fit, diagonal=True)
-    train(twin, fit, validation, out / 'fit', settings.training, 'diagonal', progress)
-    prepare(errors, fit)
-    train(errors, fit, validation, out / 'fit', settings.training, 'full', progress)
-    forms = {
-        'one constant, diagonal': (torch.diag(constant.diagonal()), None),
-        'one constant, full': (constant, None),
-        'varying, diagonal': predicted(twin, test),
-        'varying, full (ours)': predicted(errors, test),
-    }
-    errors.to(device)
-    return forms
-
-
-@torch.no_grad()
-def predicted(model: ErrorModel, errors: Errors) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Σ (N, d, d) of people in float64, and their NLL (N,) where it is not a Gaussian's."""
-    people = rows(model, errors).arrays
-    covariance = model.eval().distribution(people['evidence'], torch.float64)
-    if covariance.degrees_of_freedom is None:
-        return covariance.matrix, None
-    return covariance.matrix, likelihood(covariance, people['residual'].double(), people['mask'])
-
-
 def _judge(
     model: Any,
     dataset: Any,
     parts: dict[str, Errors],
-    forms: dict[str, tuple[torch.Tensor, torch.Tensor | None]],
+    forms: Forms,
     settings: FitSettings,
     flattered: bool,
 ) -> FitReport:
     """Scores of every form, and the recalibration, of people that nothing was fitted on."""
-    test, validation = parts['test'], parts['validation']
+    test = parts['test']
     names = _joint_names(dataset, test.mask.shape[1])
+    found = forms.predict(test)
     weights = weights_fingerprint(model)
-    device = next(model.parameters()).device
-    errors = model.head.errors.cpu()
     labelled = [
         Predictions(
-            in_pixels(part, predicted(errors, part)[0]), names, 'pixels', 'config', weights
+            in_pixels(part, predicted(forms.model, part)), names, 'pixels', 'config', weights
         )
-        for part in (test, validation)
+        for part in (test, parts['validation'])
     ]
-    errors.to(device)
-    calibration = calibrate(
-        labelled[0], labelled[1], conformal=settings.conformal, seed=settings.training.seed
-    )
-    scores = {name: FormScore.of(sigma, test, nll) for name, (sigma, nll) in forms.items()}
+    calibration = calibrate(*labelled, conformal=settings.conformal, seed=settings.training.seed)
     everyone = np.concatenate([part.mask for part in parts.values()])
+    nu = found[NAMES[STUDENT]].degrees_of_freedom
     return FitReport(
         people={name: len(part) for name, part in parts.items()},
         images={name: len(np.unique(part.image)) for name, part in parts.items()},
-        forms=scores,
+        forms={name: FormScore.of(form) for name, form in found.items()},
+        kept=forms.kept,
+        validation=forms.validation,
+        degrees_of_freedom=(nu.min().item(), nu.median().item(), nu.max().item()),
         calibration=calibration,
         unchanged=float('nan'),
         flattered=flattered,

@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from hetpose.apis.calibration.calibrate import CalibrationReport
 from hetpose.apis.fit.cache import Errors
-from hetpose.apis.fit.training import scaled
 from hetpose.evaluation.functional.scores import calibration_scores
 from hetpose.fileio import atomic_path, write_json, write_text
 from hetpose.models.heads.error_model import UNITS
 from hetpose.ops.distribution import Distribution
-from hetpose.ops.gaussian import negative_log_likelihood
+from hetpose.ops.student import predictive_nll
 from hetpose.tables import markdown_table
 
 FLATTERED = (
@@ -43,16 +41,14 @@ class FormScore:
     ause: float
 
     @classmethod
-    def of(cls, covariance: Tensor, errors: Errors, nll: Tensor | None = None) -> FormScore:
-        """Judge Σ, (d, d) or (N, d, d), in squared per cent of the crop's longer side.
-
-        ``nll`` (N,) is given by a model whose likelihood is not Gaussian.
-        """
-        residual, mask = scaled(errors)
-        covariance = covariance.double().expand(len(residual), -1, -1)
-        if nll is None:
-            nll = negative_log_likelihood(residual, covariance, mask)
-        predicted = Distribution.of_residuals(residual, covariance, mask, block=2)
+    def of(cls, predicted: Distribution) -> FormScore:
+        """Judge predictions in per cent of the crop's longer side; ellipses have their tails."""
+        nll = predictive_nll(
+            predicted.residual,
+            predicted.covariance,
+            predicted.degrees_of_freedom,
+            predicted.present,
+        )
         scores = [
             calibration_scores(part).numbers()
             for part in predicted.parts()
@@ -67,11 +63,18 @@ class FormScore:
 
 @dataclass(frozen=True)
 class FitReport:
-    """All that a fit found out; lengths are in image pixels where nothing else is said."""
+    """All that a fit found out; lengths are in image pixels where nothing else is said.
+
+    kept: tails of the model that was written; validation: NLL by tails of the people that decided;
+    degrees_of_freedom: least, median and largest ν of the Student-t on the test people.
+    """
 
     people: dict[str, int]
     images: dict[str, int]
     forms: dict[str, FormScore]
+    kept: str
+    validation: dict[str, float]
+    degrees_of_freedom: tuple[float, float, float]
     calibration: CalibrationReport
     unchanged: float
     flattered: bool
@@ -88,12 +91,25 @@ class FitReport:
         """That the labels flatter the model, where they do."""
         return FLATTERED if self.flattered else ''
 
+    @property
+    def kept_line(self) -> str:
+        """Which tails the written model has, and the ν of the Student-t."""
+        nll = ', '.join(f'{tails} {value:.2f}' for tails, value in self.validation.items())
+        least, median, most = self.degrees_of_freedom
+        return (
+            f'written: {self.kept} tails (NLL on the people of the validation: {nll}); degrees of '
+            f'freedom of the Student-t {least:.2f} to {most:.2f}, median {median:.2f}'
+        )
+
     def numbers(self) -> dict[str, Any]:
         """Plain numbers for JSON."""
         return {
             'people': self.people,
             'images': self.images,
             'forms': {name: vars(score) for name, score in self.forms.items()},
+            'kept': self.kept,
+            'validation_nll': self.validation,
+            'degrees_of_freedom': list(self.degrees_of_freedom),
             'calibration': self.calibration.numbers(),
             'keypoints_largest_difference': self.unchanged,
             'labels_are_training_labels': self.flattered,
@@ -121,6 +137,7 @@ class FitReport:
             'NLL in nats per person, of errors in per cent of the longer side of the crop; the '
             'other columns are means over the joints.',
             self.table(),
+            self.kept_line[0].upper() + self.kept_line[1:] + '.',
             '![](nll.png)',
             '## Calibration, in image pixels',
             'See [calibration/report.md](calibration/report.md). Recalibrated on people of the '
@@ -150,7 +167,7 @@ class FitReport:
     def _plot(self, path: Path) -> None:
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(6, 2.6), layout='constrained')
+        figure = Figure(figsize=(6, 3), layout='constrained')
         axes = figure.subplots()
         names, values = list(self.forms), [score.nll for score in self.forms.values()]
         axes.barh(names, values, color='#4878a8')
@@ -164,9 +181,7 @@ class FitReport:
             figure.savefig(temporary, dpi=120)
 
 
-def in_pixels(errors: Errors, covariance: Tensor) -> Distribution:
-    """Residuals in image pixels with Σ (N, d, d) of squared per cent of the crop's longer side."""
-    scale = (torch.as_tensor(errors.side) / UNITS).square()[:, None, None]
-    mask = torch.as_tensor(errors.mask).repeat_interleave(2, dim=-1)
-    residual = torch.as_tensor(errors.residual).flatten(1)
-    return Distribution.of_residuals(residual, covariance.double() * scale, mask, block=2)
+def in_pixels(errors: Errors, predicted: Distribution) -> Distribution:
+    """Predictions of people's errors, in per cent of the crop's longer side, in image pixels."""
+    scale = torch.as_tensor(errors.side) / UNITS
+    return predicted.rescaled(scale[:, None].expand(-1, 2))

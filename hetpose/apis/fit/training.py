@@ -24,8 +24,6 @@ from hetpose.ops.moments import pair_sums, residual_covariance
 
 PRIOR = 0.1
 """What the anchor counts in a fit: it keeps Σ above a tenth of the anchor, gross errors or not."""
-DIAGONAL = dict(type='LowRankAnchoredCovariance', rank=0)
-"""With a diagonal anchor: independent variances that depend on the image."""
 
 
 @dataclass(frozen=True)
@@ -76,22 +74,40 @@ def check_enough(fit: Errors) -> None:
 
 
 @torch.no_grad()
-def prepare(errors: ErrorModel, fit: Errors, diagonal: bool = False) -> None:
-    """Set what is not trained from the people of the fit: projection, scale and anchor."""
-    from sklearn.decomposition import PCA
+def prepare(
+    errors: ErrorModel, fit: Errors, diagonal: bool = False, evidence: bool = True
+) -> None:
+    """Set what is not trained from the people of the fit: projection, scale and anchor.
 
-    pooled = fit.pooled.astype('float32')
-    wanted = min(len(errors.projection), len(pooled) - 1)
-    pca = PCA(
-        wanted, svd_solver='randomized' if wanted < min(pooled.shape) else 'full', random_state=0
-    )
-    pca.fit(pooled)
-    errors.set_projection(torch.as_tensor(pca.mean_), torch.as_tensor(pca.components_))
-    errors.set_scale(rows(errors, fit).arrays['evidence'])
+    ``diagonal`` leaves the covariances out of the anchor; without ``evidence`` projection and
+    scale stay as they are.
+    """
+    if evidence:
+        _project(errors, fit)
+        errors.set_scale(rows(errors, fit).arrays['evidence'])
     constant = constant_covariance(fit)
     anchor = torch.diag(constant.diagonal()) if diagonal else constant
     holder = getattr(errors.covariance, 'residual_anchor', errors.covariance)
     holder.set_anchor(anchor.float())
+
+
+def _project(errors: ErrorModel, fit: Errors) -> None:
+    """Give the model the principal components of the pooled features."""
+    from sklearn.decomposition import PCA
+
+    pooled = fit.pooled.astype('float32')
+    wanted = min(len(errors.projection), len(pooled) - 1)
+    solver = 'randomized' if wanted < min(pooled.shape) else 'full'
+    pca = PCA(wanted, svd_solver=solver, random_state=0).fit(pooled)
+    errors.set_projection(torch.as_tensor(pca.mean_), torch.as_tensor(pca.components_))
+
+
+@torch.no_grad()
+def share_evidence(source: ErrorModel, target: ErrorModel) -> None:
+    """Let a model read the evidence as another one does: projection and scale."""
+    target.feature_mean.copy_(source.feature_mean)
+    target.projection.copy_(source.projection)
+    target.standardise.load_state_dict(source.standardise.state_dict())
 
 
 def constant_covariance(errors: Errors) -> Tensor:
@@ -175,15 +191,3 @@ def train_rows(
     runner.train()
     model.eval()
     return next(hook.best for hook in runner.hooks if hasattr(hook, 'best'))
-
-
-def diagonal_twin(model: ErrorModel, width: int) -> ErrorModel:
-    """An error model of the same size whose Σ is diagonal."""
-    return ErrorModel(
-        joints=model.joints,
-        features=model.projection.shape[1],
-        covariance=dict(DIAGONAL, floor=model.covariance.floor),
-        objective=dict(type='AnchoredNLLObjective', prior=PRIOR),
-        components=model.projection.shape[0],
-        width=width,
-    )

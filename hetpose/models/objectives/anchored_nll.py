@@ -9,7 +9,8 @@ from torch import Tensor
 from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.objectives.base import Objective
 from hetpose.ops.covariance import Covariance
-from hetpose.ops.gaussian import kl_divergence
+from hetpose.ops.gaussian import LOG_2PI, kl_divergence
+from hetpose.ops.marginal_terms import marginal_terms
 
 
 @MODELS.register_module()
@@ -50,6 +51,10 @@ class AnchoredNLLObjective(Objective):
         assert covariance is not None
         if covariance.anchor is None:
             raise ValueError(f'{type(self).__name__} needs a covariance with an anchor')
+        if mask is not None and self.prior:
+            terms = marginal_terms(covariance.factor, residual, covariance.anchor, mask)
+            likelihood = (terms.count * LOG_2PI + terms.log_determinant + terms.distance) / 2
+            return (likelihood + self.prior * terms.divergence).to(residual)
         likelihood = covariance.negative_log_likelihood(residual, mask)
         zero = torch.zeros_like(residual)
         anchor = covariance.anchor.to(residual)

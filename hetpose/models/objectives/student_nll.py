@@ -8,8 +8,10 @@ from torch import Tensor
 
 from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.objectives.base import Objective
+from hetpose.ops import student
 from hetpose.ops.covariance import Covariance
 from hetpose.ops.gaussian import kl_divergence
+from hetpose.ops.marginal_terms import marginal_terms
 
 
 @MODELS.register_module()
@@ -47,6 +49,8 @@ class StudentNLLObjective(Objective):
         mask: Tensor | None,
     ) -> Tensor:
         assert covariance is not None
+        if mask is not None and self.prior:
+            return self._masked(residual, covariance, mask)
         loss = covariance.negative_log_likelihood(residual, mask)
         if not self.prior:
             return loss
@@ -54,3 +58,14 @@ class StudentNLLObjective(Objective):
         assert scale.anchor is not None
         zero, anchor = torch.zeros_like(residual), scale.anchor.to(residual)
         return loss + self.prior * kl_divergence(zero, anchor, zero, scale.matrix, mask=mask)
+
+    def _masked(self, residual: Tensor, covariance: Covariance, mask: Tensor) -> Tensor:
+        """The same with missing targets: likelihood and prior from one factorisation."""
+        scale, nu = covariance.scale, covariance.degrees_of_freedom
+        assert scale.anchor is not None
+        assert nu is not None
+        terms = marginal_terms(scale.factor, residual, scale.anchor, mask)
+        likelihood = student.energy(
+            terms.log_determinant, terms.distance, nu.double(), terms.count
+        )
+        return (likelihood + self.prior * terms.divergence).to(residual)

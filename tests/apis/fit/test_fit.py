@@ -1,6 +1,7 @@
 """From a foreign config and checkpoint to a model with a covariance, and the errors on the way."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from helpers_posthoc import JOINTS, write_foreign, write_labels
 from mmengine.config import Config
 
 from hetpose.apis.fit.cache import Errors
-from hetpose.apis.fit.fit import FitSettings, fit_covariance, split_by_image
+from hetpose.apis.fit.fit import fit_covariance, split_by_image
+from hetpose.apis.fit.forms import FitSettings
 from hetpose.apis.fit.training import TrainingSettings
 from hetpose.errors import UserError
 
@@ -26,13 +28,14 @@ def fitted(tmp_path_factory):
     return folder, report
 
 
-def test_the_report_compares_four_forms_and_says_that_nothing_changed(fitted):
+def test_the_report_compares_five_forms_and_says_that_nothing_changed(fitted):
     folder, report = fitted
     assert report.unchanged == 0
-    assert len(report.forms) == 4
+    assert len(report.forms) == 5
     text = (folder / 'out' / 'report.md').read_text()
     assert 'keypoints unchanged: largest difference 0' in text
     assert 'trained on' not in text
+    assert f'Written: {report.kept} tails' in text
     numbers = json.loads((folder / 'out' / 'report.json').read_text())
     assert sum(numbers['people'].values()) == 60
     for name in ('nll.png', 'calibration/after.png', 'calibration/calibration.json'):
@@ -119,6 +122,17 @@ def test_training_labels_are_called_so(fitted, tmp_path):
     report = run(fitted[0], config=tmp_path / 'same.py', out=fitted[0] / 'out')
     assert report.flattered
     assert 'trained on' in report.markdown()
+
+
+@pytest.mark.parametrize('tails', ['gaussian', 'student'])
+def test_the_written_model_has_the_tails_that_were_asked_for(fitted, tails, tmp_path):
+    report = run(fitted[0], out=tmp_path, settings=replace(QUICK, tails=tails))
+    assert report.kept == tails
+    kind = Config.fromfile(str(tmp_path / 'config.py')).model.head.covariance.type
+    assert kind == dict(gaussian='AnchoredCovariance', student='StudentCovariance')[tails]
+    numbers = json.loads((tmp_path / 'report.json').read_text())
+    assert set(numbers['validation_nll']) == {'gaussian', 'student'}
+    assert 2 < numbers['degrees_of_freedom'][0] <= numbers['degrees_of_freedom'][2]
 
 
 def test_people_of_one_image_stay_together():
