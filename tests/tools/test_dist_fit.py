@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from helpers_posthoc import write_foreign
@@ -34,6 +35,16 @@ def test_two_processes_fit_what_one_fits(tmp_path: Path) -> None:
         env={**os.environ, 'PYTHONPATH': os.pathsep.join(paths), 'OMP_NUM_THREADS': '1'},
     )
     assert run.returncode == 0, run.stderr[-2000:]
+    caches = [
+        {path.name: path for path in (tmp_path / name / 'cache').rglob('*.npz')}
+        for name in ('one', 'two')
+    ]
+    assert caches[0].keys() == caches[1].keys()
+    assert len(caches[0]) == 3
+    for name in caches[0]:
+        with np.load(caches[0][name]) as mine, np.load(caches[1][name]) as theirs:
+            for column in mine.files:
+                np.testing.assert_array_equal(mine[column], theirs[column], err_msg=column)
     one, two = (
         read_checkpoint(tmp_path / name / 'checkpoint.pth')['state_dict']
         for name in ('one', 'two')

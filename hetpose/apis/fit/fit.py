@@ -80,7 +80,6 @@ def fit_covariance(
     check_foreign(config)
     launch.use_launcher(config, launcher)
     launch.join_processes(config)
-    torch.manual_seed(settings.training.seed)  # of the weights that the error models start with
     labels = labelled_dataset(config, annotations, images)
     foreign = load_network(config, checkpoint, 'cpu')[0]
     joints = _count_joints(config)

@@ -151,6 +151,7 @@ def fit_forms(
     progress: bool = True,
 ) -> Forms:
     """Fit a varying diagonal Σ, and a varying full one with either tails, on F features."""
+    torch.manual_seed(settings.training.seed)  # whether people were read from a cache or not
     joints = fit.mask.shape[1]
     diagonal = settings.diagonal_model(joints, features)
     full = {tails: settings.error_model(joints, features, tails) for tails in (GAUSSIAN, STUDENT)}
