@@ -60,7 +60,8 @@ class CheckpointArray(np.ndarray):
         size = math.prod(shape) * kind.dtype.itemsize
         if type(raw) is not bytes or len(raw) != size or len(shape) > 32:
             raise UnpicklingError(f'a checkpoint holds an array whose bytes do not fit {shape}')
-        super().__setstate__((version, shape, kind.dtype, bool(fortran), raw))
+        parts: Any = (version, shape, kind.dtype, bool(fortran), raw)
+        super().__setstate__(parts)
 
     def __reduce__(self) -> Any:
         """Saved again, it is a plain array."""

@@ -89,10 +89,9 @@ def check_imports() -> list[Finding]:
     """Every package that stands between a config and a running model, lowest first."""
     # opencv-python wants libGL, which slim images lack; the headless wheel has the same version.
     headless = 'pip install --force-reinstall --no-deps "opencv-python-headless>=4.8,<5"'
-    # hetpose.compat corrects torchvision beside a CPU torch, among others: it comes before them.
-    stack = ('torch', 'hetpose.compat', 'torchvision', 'mmcv', 'mmengine', 'mmpose')
-    stack += ('hetpose.models',)
-    return [check_import('cv2', headless), *map(check_import, stack)]
+    # hetpose.compat corrects torchvision where torch has no CUDA, so it comes before torchvision.
+    stack = ['torch', 'hetpose.compat', 'torchvision', 'mmcv', 'mmengine', 'mmpose']
+    return [check_import('cv2', headless), *map(check_import, [*stack, 'hetpose.models'])]
 
 
 def check_mmpose_alone() -> Finding:

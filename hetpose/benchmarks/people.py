@@ -56,7 +56,9 @@ def run(quick: bool = False) -> list[Row]:
         detector = PersonDetector.shipped(score=0.0)
         detector.sides = sides
         boxes = {
-            i: detector(cv2.imread(str(folder / 'images' / truth.imgs[i]['file_name'])))
+            i: detector(
+                np.asarray(cv2.imread(str(folder / 'images' / truth.imgs[i]['file_name'])))
+            )
             for i in images
         }
         numbers = average_precision(truth, boxes)

@@ -56,9 +56,9 @@ def samples(count: int, size: tuple[int, int]) -> list[PoseDataSample]:
     """Samples without labels."""
     made = []
     for _ in range(count):
-        data, scale = PoseDataSample(), np.float32(size)
+        data, scale = PoseDataSample(), np.array(size, np.float32)
         data.gt_instances = InstanceData(
-            bboxes=np.float32([[0, 0, *size]]), bbox_scores=np.ones(1, np.float32)
+            bboxes=np.array([[0, 0, *size]], np.float32), bbox_scores=np.ones(1, np.float32)
         )
         data.set_metainfo(
             dict(

@@ -148,7 +148,7 @@ def sample_problem(info: dict[str, Any]) -> str | None:
     visible = visible[..., 0] if visible.ndim == points.ndim else visible
     if not np.isfinite(visible).all():
         return 'the visibility of a keypoint is not a number'
-    far = ~(np.abs(points) <= FARTHEST).all(-1)  # also where it is NaN
+    far: np.ndarray = ~np.all(np.abs(points) <= FARTHEST, axis=-1)  # also where it is NaN
     if (far & (visible > 0)).any():
         _, joint = np.argwhere(far & (visible > 0))[0]
         place = tuple(float(v) for v in points[0, joint])

@@ -74,7 +74,7 @@ def start_weights(model: nn.Module, weights: dict[str, Tensor]) -> dict[str, Ten
 
 def _name(model: nn.Module, name: str) -> str:
     """The name in a state dict of ``model`` of what its switchable part calls ``name``."""
-    whole = model.module if is_model_wrapper(model) else model
+    whole: Any = model.module if is_model_wrapper(model) else model
     part = find_switchable(model)
     prefix = next(path for path, module in whole.named_modules() if module is part)
     return f'{prefix}.{name}' if prefix else name

@@ -83,14 +83,14 @@ class Covariance:
     def times(self, ratio: Tensor) -> Covariance:
         """The covariance ratio·Σ, ratio > 0 (...); its anchor follows one ratio for all."""
         wide, root = ratio[..., None, None], ratio.sqrt()[..., None, None]
-        anchored = self.anchor is not None and ratio.ndim == 0
+        anchor = None if self.anchor is None or ratio.ndim else ratio * self.anchor
         return Covariance(
             matrix=lambda: wide * self.matrix,
             factor=lambda: root * self.factor,
             root=lambda: root * self.root,
             scale_tril=lambda: root * self.scale_tril,
             variances=lambda: ratio[..., None] * self.variances,
-            anchor=ratio * self.anchor if anchored else None,
+            anchor=anchor,
         )
 
     @property

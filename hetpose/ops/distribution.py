@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -55,7 +56,7 @@ class Distribution:
     def joined(cls, rows: Sequence[Distribution]) -> Distribution:
         """The samples of several predictions of one model, in order."""
         first = rows[0]
-        columns = {
+        columns: dict[str, Any] = {
             name: torch.cat([getattr(row, name) for row in rows]) for name in first._tensors()
         }
         return replace(first, **columns)
@@ -84,26 +85,20 @@ class Distribution:
 
     def select(self, index: Tensor | slice) -> Distribution:
         """The samples of an index (n,), a boolean (N,) or a slice."""
-        return replace(self, **{name: value[index] for name, value in self._tensors().items()})
+        columns: dict[str, Any] = {n: value[index] for n, value in self._tensors().items()}
+        return replace(self, **columns)
 
     def parts(self) -> list[Distribution]:
         """The marginals of the K parts, in order; their true factors are left out."""
         covariances = joint_blocks(self.covariance, self.block)  # (N, K, b, b)
-        columns = [
-            None if value is None else value.unflatten(-1, (-1, self.block))
-            for value in (self.mean, self.target, self.present)
-        ]
-        return [
-            Distribution(
-                columns[0][:, k],
-                covariances[:, k],
-                self.degrees_of_freedom,
-                None if columns[1] is None else columns[1][:, k],
-                columns[2][:, k],
-                block=self.block,
-            )
-            for k in range(covariances.shape[1])
-        ]
+        made = []
+        for k in range(covariances.shape[1]):
+            own = slice(k * self.block, (k + 1) * self.block)
+            target = None if self.target is None else self.target[:, own]
+            mean, mask = self.mean[:, own], self.present[:, own]
+            nu = self.degrees_of_freedom
+            made.append(Distribution(mean, covariances[:, k], nu, target, mask, block=self.block))
+        return made
 
     def rescaled(self, scale: Tensor) -> Distribution:
         """The same poses in units of 1/scale, scale (N, 2) per axis: r ↦ Sr, Σ ↦ SΣS."""

@@ -183,7 +183,7 @@ def draw_skeleton(
         colour = bone_colour or SIDE_COLOURS[link_side(sides[a], sides[b])]
         draw_polyline(image, keypoints[[a, b]], colour, stroke.line)
     rim = (stroke.halo - stroke.line) / 2
-    for k in np.flatnonzero(shown):
+    for k in np.flatnonzero(shown).tolist():
         draw_dot(image, keypoints[k], HALO, stroke.radius + rim)
         draw_dot(image, keypoints[k], SIDE_COLOURS[sides[k]], stroke.radius)
 
@@ -214,7 +214,7 @@ def draw_pose(
     if covariances is not None:
         covariances = np.asarray(covariances, dtype=np.float64)
         chosen = np.flatnonzero(shown & np.isfinite(covariances).all((-2, -1)))
-        colours = [SIDE_COLOURS[sides[k]] for k in chosen]
+        colours = [SIDE_COLOURS[sides[int(k)]] for k in chosen]
         centers, blocks = keypoints[chosen], covariances[chosen]
         draw_ellipses(image, centers, blocks, colours, coverage, stroke, degrees_of_freedom)
     draw_skeleton(image, keypoints, shown, sides, links, stroke, bone_colour)

@@ -140,7 +140,9 @@ def check_agreement(graph: Graph, nodes: dict[str, Node], network: MoveNetPose) 
 
 def save(network: MoveNetPose, path: str | Path, source: str | Path) -> None:
     """Write the weights, in half precision as they came, and how to build their network."""
-    settings = dict(width=network.backbone.stem.out_channels / STEM_CHANNELS, many=network.many)
+    settings: dict[str, Any] = dict(
+        width=network.backbone.stem.out_channels / STEM_CHANNELS, many=network.many
+    )
     if not network.many:
         settings['size'] = tuple(network.centre_weight.shape)
     content = dict(

@@ -151,4 +151,4 @@ def write(found: dict[str, np.ndarray], path: str | Path) -> None:
     features (N, 24·4·4) float16, the last map pooled.
     """
     with atomic_path(path) as temporary:
-        np.savez(temporary, **found)
+        np.savez(temporary, **found)  # type: ignore[arg-type]

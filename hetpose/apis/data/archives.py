@@ -18,8 +18,16 @@ from hetpose.fileio import write_json
 CHECKSUM_FILE = 'checksums.json'
 LARGEST = 200 << 30  # bytes after unpacking; MPII and COCO stay below 30 GB
 # RuntimeError: an encrypted zip, or one whose method of compression is unknown.
-_TORN = (OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError)
-_TORN += (zipfile.BadZipFile, tarfile.TarError)
+_TORN = (
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+)
 
 
 def extract_archive(package: str | Path, folder: str | Path) -> None:

@@ -130,7 +130,7 @@ class ExportedPosthoc(ExportedPose):
         with torch.no_grad():
             raw = self._raw(self.head.forward(self._features(torch.zeros(1, 3, height, width))))
         if len(raw) == 2 and raw[1].ndim == 3:
-            names = ('simcc_x', 'simcc_y')
+            names: tuple[str, ...] = ('simcc_x', 'simcc_y')
         else:
             names = tuple('heatmaps' if part.ndim == 4 else 'coordinates' for part in raw)
         tails = (TAILS,) if self.head.covariance.heavy_tailed else ()

@@ -170,7 +170,7 @@ def _labels(samples: list) -> dict[str, np.ndarray]:
 
 def _store(path: Path, arrays: dict[str, np.ndarray]) -> None:
     with atomic_path(path) as temporary:
-        np.savez(temporary, **arrays)
+        np.savez(temporary, **arrays)  # type: ignore[arg-type]
 
 
 def _read(paths: list[Path]) -> Errors:
@@ -184,4 +184,4 @@ def _read(paths: list[Path]) -> Errors:
             raise UserError(f'{path} is damaged: delete it and start again ({error})') from error
     names = Errors.__dataclass_fields__
     errors = Errors(**{name: np.concatenate([c[name] for c in chunks]) for name in names})
-    return errors.select(errors.mask.any(-1))
+    return errors.select(np.any(errors.mask, axis=-1))

@@ -182,7 +182,9 @@ def _judge(
         calibration=calibration,
         unchanged=float('nan'),
         flattered=flattered,
-        unlabelled=tuple(n for n, seen in zip(names, everyone.any(0), strict=True) if not seen),
+        unlabelled=tuple(
+            n for n, seen in zip(names, np.any(everyone, axis=0), strict=True) if not seen
+        ),
         settings=asdict(settings),
     )
 

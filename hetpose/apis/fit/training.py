@@ -87,7 +87,7 @@ def prepare(
         errors.set_scale(rows(errors, fit).arrays['evidence'])
     constant = constant_covariance(fit)
     anchor = torch.diag(constant.diagonal()) if diagonal else constant
-    holder = getattr(errors.covariance, 'residual_anchor', errors.covariance)
+    holder: Any = getattr(errors.covariance, 'residual_anchor', errors.covariance)
     holder.set_anchor(anchor.float())
 
 

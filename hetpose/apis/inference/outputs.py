@@ -141,7 +141,7 @@ class Outputs:
     def _save_arrays(
         self, path: Path, frames: Sequence[InstanceData], frame_ids: Sequence[int]
     ) -> None:
-        arrays = to_arrays(frames, frame_ids)
+        arrays: dict[str, Any] = to_arrays(frames, frame_ids)
         with atomic_path(path) as temporary:
             np.savez_compressed(temporary, joint_names=np.array(self.joint_names), **arrays)
 

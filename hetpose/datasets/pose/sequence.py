@@ -144,7 +144,7 @@ class SyntheticPoseSequence:
     def labels(self) -> np.ndarray:
         """The joints with their noise (T, K, 2)."""
         rng, causes = self._rng(_NOISE), self._causes()
-        state = rng.standard_normal(causes.shape[-1])
+        state = rng.standard_normal((causes.shape[-1],))
         errors = []
         for cause in causes:
             errors.append((cause @ state).reshape(K, 2))

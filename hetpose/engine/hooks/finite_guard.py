@@ -179,7 +179,8 @@ def smallest_eigenvalue(model: nn.Module, data: Any) -> float | None:
     covariance = find_switchable(model).covariance
     handle = covariance.register_forward_hook(lambda module, given, made: seen.append(made))
     try:
-        model._run_forward(model.data_preprocessor(data, True), mode='loss')
+        network: Any = model
+        network._run_forward(network.data_preprocessor(data, True), mode='loss')
     except (*NUMERICAL, ValueError, RuntimeError, UserError):
         pass  # the covariance comes before what fails, or there is none
     finally:

@@ -99,7 +99,7 @@ def keep_parts(kept: Kept, candidate: Candidate) -> Kept:
         return kept  # nothing could be measured yet
     mean = candidate.mean if better else kept['mean']
     mse = candidate.mse if better else kept['mse']
-    last = {name: kept[name] for name in ('nll', 'rest', 'covariance') if name in kept}
+    last: Kept = {name: kept[name] for name in ('nll', 'rest', 'covariance') if name in kept}
     if last.get('covariance') != candidate.kind:
         last = {}
     if better and last:

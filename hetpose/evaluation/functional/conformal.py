@@ -53,7 +53,7 @@ def scale_scores(
         table = torch.as_tensor(
             stats.chi2.ppf(level, range(1, here.shape[-1] + 1)), dtype=residual.dtype
         ).to(residual.device)
-        quantile = table[count.clamp(min=1) - 1]
+        quantile: float | Tensor = table[count.clamp(min=1) - 1]
     else:
         quantile = squared_radius(level, count.clamp(min=1), degrees_of_freedom)
     score = mahalanobis_squared(residual, covariance, here) / quantile

@@ -22,7 +22,7 @@ class RegressionMetric(BaseMetric):
         """Score a batch; one row of scores per sample, so that processes can be merged."""
         (prediction,) = data_samples
         mean = prediction['mean']
-        known = {
+        known: dict[str, Tensor] = {
             name: data_batch[name].to(mean)
             for name in ('true_mean', 'true_covariance')
             if name in data_batch

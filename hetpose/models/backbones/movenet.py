@@ -158,7 +158,7 @@ class MoveNet(BaseBackbone):
         self.frozen_blocks = frozen_blocks
         channels = scaled_channels(STEM_CHANNELS, width)
         self.stem = SameConv2d(3, channels, 3, stride=2)
-        blocks: list[nn.Module] = []
+        blocks: list[InvertedResidual] = []
         for base, count, stride in STAGES:
             outputs = scaled_channels(base, width)
             for i in range(count):
@@ -169,7 +169,7 @@ class MoveNet(BaseBackbone):
                 channels = outputs
         self.blocks = nn.ModuleList(blocks)
         self.last = SameConv2d(channels, LAST_CHANNELS, 1)
-        tapped = [self.blocks[i].project.out_channels for i in TAPS]
+        tapped: list[int] = [blocks[i].project.out_channels for i in TAPS]
         self.laterals = nn.ModuleList(
             SameConv2d(inputs, outputs, 1)
             for inputs, outputs in zip([LAST_CHANNELS, *tapped[::-1]], LATERALS, strict=True)

@@ -67,7 +67,7 @@ class ErrorModel(Switchable, BaseModel):
         self.register_buffer('projection', torch.linalg.qr(random).Q.mT.contiguous())
         self.register_buffer('feature_mean', torch.zeros(features))
         size = components + STATISTICS * joints
-        self.standardise = nn.BatchNorm1d(size, affine=False, momentum=None)
+        self.standardise: Any = nn.BatchNorm1d(size, affine=False, momentum=None)
         self.branch = CovarianceBranch(size, self.dim, covariance, width, blocks, spare=False)
         self.objective: Objective
         self._go_to(Phase(0, objective, covariance))

@@ -17,6 +17,7 @@ from mmpose.models.heads import HeatmapHead
 from mmpose.registry import MODELS
 from torch import Tensor, nn
 
+from hetpose.models.codecs import SoftArgmaxCodec
 from hetpose.models.covariance.base import CovarianceParameterisation
 from hetpose.models.heads.covariance_branch import Bottleneck, CovarianceBranch
 from hetpose.models.heads.pose_labels import PoseLabels
@@ -86,6 +87,11 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
     """
 
     covariance_weights = ('covariance_branch.',)
+    decoder: SoftArgmaxCodec
+    loss_module: nn.Module
+    deconv_layers: nn.Module
+    conv_layers: nn.Module
+    final_layer: nn.Module
 
     def __init__(
         self,

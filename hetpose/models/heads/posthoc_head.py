@@ -154,7 +154,8 @@ class PosthocCovarianceHead(BaseHead):
 
         They are taken at once, because some heads change their outputs in place afterwards.
         """
-        module, seen = self._forwarding, []
+        module = self._forwarding
+        seen: list[Tensor] = []
         original = module.forward
 
         def forward(feats: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -123,7 +124,7 @@ def _is_plain(layer: nn.Module) -> bool:
     """Whether a layer computes what the class of torch that it derives from computes."""
     if 'forward' in vars(layer):
         return False
-    own = type(layer)
+    own: Any = type(layer)
     if isinstance(layer, nn.Conv2d) and own._conv_forward is not nn.Conv2d._conv_forward:
         return False
     return own.forward in _PLAIN_FORWARDS or own.__module__ == _PLAIN_WRAPPERS
