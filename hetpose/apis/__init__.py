@@ -22,7 +22,7 @@ _MODULES = {
     'fit.forms': ('FitSettings',),
     'fit.training': ('TrainingSettings',),
     'inference.boxes': ('read_boxes',),
-    'inference.conditioning': ('parse_given',),
+    'inference.conditioning': ('condition_prediction', 'parse_given'),
     'inference.inferencer': ('HetPoseInferencer',),
     'loading': ('PoseModel', 'load_pose_model'),
     'logs': ('plot_curves',),

@@ -111,10 +111,6 @@ class Distribution:
             true_factor=None if self.true_factor is None else self.true_factor * rows[:, :, None],
         )
 
-    def with_covariance(self, covariance: Tensor) -> Distribution:
-        """Gaussians with the same means and another covariance (N, d, d)."""
-        return replace(self, covariance=covariance, degrees_of_freedom=None)
-
     def _tensors(self) -> dict[str, Tensor]:
         """The fields that have a row for each sample, by name."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}

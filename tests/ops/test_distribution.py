@@ -80,8 +80,3 @@ def test_other_units_shift_the_likelihood_by_the_volume() -> None:
     joints = data.mask.sum(-1) / 2
     expected = nll(data) + joints * torch.tensor(10.0).log()
     torch.testing.assert_close(nll(data.rescaled(scale)), expected)
-
-
-def test_another_covariance_makes_gaussians() -> None:
-    data = drawn()
-    assert data.with_covariance(data.covariance).degrees_of_freedom is None

@@ -27,11 +27,6 @@ def squared_errors(errors: Distribution) -> Tensor:
     return torch.where(errors.present, errors.residual.square(), torch.nan)
 
 
-def mean_squared_error(errors: Distribution) -> float:
-    """Mean of r² over the present coordinates."""
-    return squared_errors(errors).nanmean().item()
-
-
 def negative_log_likelihoods(errors: Distribution) -> Tensor:
     """½(n log 2π + log|Σ| + rᵀΛr) of every sample, (N,), n the present coordinates; of Student-t
     predictions their own.
@@ -41,20 +36,10 @@ def negative_log_likelihoods(errors: Distribution) -> Tensor:
     )
 
 
-def mean_negative_log_likelihood(errors: Distribution) -> float:
-    """Mean of the likelihoods over the samples."""
-    return negative_log_likelihoods(errors).mean().item()
-
-
 def conditional_lengths(errors: Distribution) -> Tensor:
     """|y_k − E[y_k | other present joints]| of every joint, (N, K); NaN where it is missing."""
     residual = conditional_residual(errors.residual, errors.covariance, 2, errors.present)
     return torch.where(errors.present[:, ::2], residual.norm(dim=-1), torch.nan)
-
-
-def joint_tac(errors: Distribution) -> Tensor:
-    """The conditional lengths averaged over samples: (K,), NaN if never present."""
-    return conditional_lengths(errors).nanmean(0)
 
 
 def inside_ellipses(errors: Distribution, level: float) -> Tensor:
@@ -69,11 +54,6 @@ def inside_ellipses(errors: Distribution, level: float) -> Tensor:
     if errors.degrees_of_freedom is not None:
         radius = squared_radius(level, 2, errors.degrees_of_freedom[:, None])
     return torch.where(mask.all(-1), (distance <= radius).double(), torch.nan)
-
-
-def ellipse_coverage(errors: Distribution, level: float) -> float:
-    """Share of the present joints inside their ellipses of ``level``."""
-    return inside_ellipses(errors, level).nanmean().item()
 
 
 def correct_keypoints(residual: Tensor, mask: Tensor, size: Tensor, threshold: float) -> float:
@@ -146,8 +126,3 @@ def score_means(scores: dict[str, Tensor]) -> dict[str, float]:
     return {
         name: (tac if name == 'tac' else value).nanmean().item() for name, value in scores.items()
     }
-
-
-def pose_metrics(errors: Distribution, levels: Sequence[float]) -> dict[str, float]:
-    """The metrics of all samples at once."""
-    return score_means(pose_scores(errors, levels))

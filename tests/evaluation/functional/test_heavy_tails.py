@@ -1,5 +1,7 @@
 """Student-t predictions in every score: right for their own draws, the Gaussian's at ν = ∞."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from helpers import random_covariance
@@ -15,7 +17,7 @@ from hetpose.evaluation.functional.calibration import (
 )
 from hetpose.evaluation.functional.conformal import ConformalEllipsoids
 from hetpose.evaluation.functional.energy_score import energy_score, energy_score_monte_carlo
-from hetpose.evaluation.functional.pose import pose_metrics
+from hetpose.evaluation.functional.pose import pose_scores, score_means
 from hetpose.evaluation.functional.recalibration import fit_per_block, fit_scale_and_floor
 from hetpose.evaluation.functional.scores import calibration_scores
 from hetpose.ops.distribution import Distribution
@@ -204,8 +206,9 @@ def test_pose_metrics_judge_by_the_tails() -> None:
     errors = Distribution.of_residuals(
         residual[kept], covariance[kept], mask[kept], nu[kept], truth[kept]
     )
-    heavy = pose_metrics(errors, (0.5, 0.9))
-    plain = pose_metrics(errors.with_covariance(errors.covariance), (0.5, 0.9))
+    heavy = score_means(pose_scores(errors, (0.5, 0.9)))
+    gaussians = replace(errors, degrees_of_freedom=None)
+    plain = score_means(pose_scores(gaussians, (0.5, 0.9)))
     assert heavy['coverage_90'] == pytest.approx(0.9, abs=0.01)
     gap = abs(plain['coverage_50'] - 0.5)
     assert abs(heavy['coverage_50'] - 0.5) < 0.02 < 0.05 < gap
