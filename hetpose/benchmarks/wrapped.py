@@ -16,7 +16,7 @@ from typing import Any
 import mmpose
 import numpy as np
 import torch
-from mmengine.config import Config
+from mmengine.config import Config, ConfigDict
 from mmengine.dataset import pseudo_collate
 from mmpose.registry import DATASETS
 from torch.utils.data import DataLoader, Subset
@@ -92,20 +92,27 @@ def people_needed(joints: int) -> int:
     return PEOPLE * images
 
 
-def prepare(config: Path, folder: Path) -> tuple[dict[str, str], Path]:
+def data_options(dataset: ConfigDict, root: Path) -> dict[str, str]:
+    """Changes to a config that let its val set lie in another folder."""
+    place = 'val_dataloader.dataset'
+    options = {f'{place}.data_root': str(root)}
+    if dataset.get('headbox_file'):  # a path of its own in mmpose's configs
+        boxes = root / Path(dataset.ann_file).parent / Path(dataset.headbox_file).name
+        options[f'{place}.headbox_file'] = str(boxes)
+    return options
+
+
+def prepare(config: Path, folder: Path, people: int | None = None) -> tuple[dict[str, str], Path]:
     """Write data and a checkpoint with random weights; returns where the data lie, and the file.
 
-    Nothing of the config changes but the folder of the data.
+    Nothing of the config changes but the folder of the data. ``people`` is as many as a fit needs
+    where it is not given.
     """
     settings = launch.load_config(config)
     dataset = innermost(settings.val_dataloader.dataset)
-    write_labelled(dataset, folder / 'data', people_needed(len(dataset_joints(dataset))))
-    options = {'val_dataloader.dataset.data_root': str(folder / 'data')}
-    if dataset.get('headbox_file'):
-        place = folder / 'data' / Path(dataset.ann_file).parent
-        options['val_dataloader.dataset.headbox_file'] = str(
-            place / Path(dataset.headbox_file).name
-        )
+    people = people or people_needed(len(dataset_joints(dataset)))
+    write_labelled(dataset, folder / 'data', people)
+    options = data_options(dataset, folder / 'data')
     torch.manual_seed(0)
     network, _ = load_network(settings, None, 'cpu')
     checkpoint = folder / 'foreign.pth'
