@@ -22,6 +22,7 @@ BENCHMARKS = {
     'step': 'training step of nll, w2, w2_bound and nll_tic against the target dimension',
     'tac': 'task-agnostic correlations error: one solve against one inversion per dimension',
     'taylor': 'TIC terms, full order, of the residual network against vmap(hessian)',
+    'wrapped': 'configs that come with mmpose: wrapped, fitted, tested, on generated data',
     'w2': 'exact 2-Wasserstein distance, forward and backward, against eigendecompositions',
 }
 
@@ -31,6 +32,6 @@ __getattr__, __dir__, __all__ = lazy.attach(
 __all__ += ['BENCHMARKS', 'run']
 
 
-def run(name: str, quick: bool = False) -> list[Any]:
-    """The rows of one benchmark, by its name in ``BENCHMARKS``."""
-    return importlib.import_module(f'hetpose.benchmarks.{name}').run(quick=quick)
+def run(name: str, quick: bool = False, **options: Any) -> list[Any]:
+    """The rows of one benchmark, by its name in ``BENCHMARKS``, with options of its own."""
+    return importlib.import_module(f'hetpose.benchmarks.{name}').run(quick=quick, **options)

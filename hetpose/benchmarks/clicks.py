@@ -9,8 +9,10 @@ Axes: N people, K joints, d = 2K.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -18,21 +20,27 @@ from mmpose.registry import MODELS
 from torch import Tensor
 from tqdm import tqdm
 
+from hetpose.apis.fit.cache import read_cache
+from hetpose.apis.fit.fit import split_by_image
+from hetpose.apis.fit.foreign import innermost
+from hetpose.apis.fit.forms import predicted
 from hetpose.apis.inference.conditioning import condition_pose
+from hetpose.apis.loading import load_network
 from hetpose.benchmarks.harness import Row
+from hetpose.engine import launch
+from hetpose.errors import UserError
 from hetpose.models import covariance as _covariance  # noqa: F401  registers what is built by name
 from hetpose.models import objectives as _objectives  # noqa: F401
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.moments import pair_sums, residual_covariance
 from hetpose.ops.student import predictive_nll
-from hetpose.paths import data_root
 
 TOLERANCES = (5.0, 10.0)
 FITTED, JUDGED = 3000, 800  # people of the generated errors
 # Joints of an arm or a leg from its end inwards, in LSPET's order of twelve.
 LIMBS = ((0, 1, 2), (5, 4, 3), (6, 7, 8), (11, 10, 9))
 JOINTS = 12
-CACHE = 'thunder_lspet.npz'  # in HETPOSE_DATA/movenet: what tools/convert_movenet.py --lspet wrote
-HELD_OUT = 10  # every tenth image is judged on, the others are fitted on
+PADDING = 1.25  # of the crop around the box, mmpose's default
 
 Place = Callable[[dict], np.ndarray]  # corrections so far → places of all joints (K, 2)
 
@@ -59,19 +67,39 @@ def generated_errors(count: int, seed: int = 0) -> tuple[Tensor, Tensor]:
     return flat, torch.ones_like(flat, dtype=torch.bool)
 
 
-def cached_errors() -> tuple[Tensor, Tensor, Tensor] | None:
-    """Errors of MoveNet on LSPET and masks (N, d), and who is held out (N,); None if absent."""
-    path = data_root('movenet') / CACHE
-    if not path.exists():
-        return None
-    with np.load(path) as cache:
-        shown, numbers = cache['present'][:, :JOINTS], cache['id']
-        side = cache['extent'] * cache['warp'][:, 0, 0]  # of the box, in pixels of the crop
-        away = cache['joints'][:, :JOINTS] - cache['keypoints']
-    errors = 100 * np.where(shown[..., None], away, 0) / side[:, None, None]
-    mask = torch.from_numpy(shown).repeat_interleave(2, dim=-1)
-    flat = torch.from_numpy(errors.reshape(len(errors), -1)).double()
-    return flat, mask, torch.from_numpy(numbers % HELD_OUT == 0)
+def read_fit(folder: Path) -> tuple[Distribution, Distribution]:
+    """The people that `hetpose fit-covariance --out folder` fitted on, and those it judged.
+
+    Errors and the fitted Σ are in per cent of the box; joints without any label are left out.
+    """
+    if not (folder / 'report.json').is_file():
+        raise UserError(f'{folder} is no result of fit-covariance: it has no report.json')
+    report = json.loads((folder / 'report.json').read_text(encoding='utf-8'))
+    config = launch.load_config(folder / 'config.py')
+    model, _ = load_network(config, folder / 'checkpoint.pth', 'cpu')
+    errors = read_cache(folder / 'cache')
+    parts = split_by_image(errors, report['settings']['training']['seed'])
+    steps = innermost(config.val_dataloader.dataset).pipeline
+    boxes = [step for step in steps if step['type'] == 'GetBBoxCenterScale']
+    padding = boxes[0].get('padding', PADDING) if boxes else PADDING
+    labelled = torch.as_tensor(errors.mask.any(0)).repeat_interleave(2)
+    known, judged = (
+        _in_box(predicted(model.head.errors, parts[name]), padding, labelled)
+        for name in ('fit', 'test')
+    )
+    return known, judged
+
+
+def _in_box(people: Distribution, padding: float, kept: Tensor) -> Distribution:
+    """Per cent of the crop to per cent of the box, of the dimensions (d,) that are kept."""
+    scaled = people.rescaled(torch.full((len(people), 2), padding, dtype=torch.float64))
+    return Distribution.of_residuals(
+        scaled.residual[:, kept],
+        scaled.covariance[:, kept][:, :, kept],
+        scaled.present[:, kept],
+        scaled.degrees_of_freedom,
+        block=2,
+    )
 
 
 def constant_covariance(residual: Tensor, mask: Tensor) -> Tensor:
@@ -120,30 +148,33 @@ def clicks(
     mask: Tensor,
     covariance: Tensor,
     tolerance: float,
-    degrees_of_freedom: float | None = None,
+    degrees_of_freedom: float | Tensor | None = None,
     robust: bool = False,
 ) -> float:
     """Mean corrections of a person, each conditioning the joints that are left.
 
-    Shapes: residual and mask (N, d), covariance (d, d).
+    Shapes: residual and mask (N, d), covariance (d, d) or (N, d, d), degrees_of_freedom one for
+    all or (N,).
     """
-    zero = np.zeros((residual.shape[-1] // 2, 2))
+    count, zero = len(residual), np.zeros((residual.shape[-1] // 2, 2))
     names = [str(k) for k in range(len(zero))]
-    matrix = covariance.numpy()
+    matrices = covariance.expand(count, -1, -1).numpy()
+    nu: list[float] | list[None] = [None] * count
+    if degrees_of_freedom is not None:
+        nu = torch.as_tensor(degrees_of_freedom).expand(count).tolist()
+    truths = residual.unflatten(-1, (-1, 2)).numpy()
+    shown = mask.unflatten(-1, (-1, 2)).all(-1).numpy()
+    total = 0
+    for person in range(count):
 
-    def place(given: dict) -> np.ndarray:
-        found = condition_pose(zero, matrix, given, names, degrees_of_freedom, robust)
-        return found.keypoints if given else zero
+        def place(given: dict, person: int = person) -> np.ndarray:
+            if not given:
+                return zero
+            matrix = matrices[person]
+            return condition_pose(zero, matrix, given, names, nu[person], robust).keypoints
 
-    return _mean_clicks(residual, mask, place, tolerance)
-
-
-def _mean_clicks(residual: Tensor, mask: Tensor, place: Place, tolerance: float) -> float:
-    people = zip(
-        residual.unflatten(-1, (-1, 2)).numpy(), mask.unflatten(-1, (-1, 2)).all(-1), strict=True
-    )
-    total = [count_clicks(truth, shown.numpy(), place, tolerance) for truth, shown in people]
-    return float(np.mean(total))
+        total += count_clicks(truths[person], shown[person], place, tolerance)
+    return total / count
 
 
 def unconditioned(residual: Tensor, mask: Tensor, tolerance: float) -> float:
@@ -182,19 +213,34 @@ def _rows(name: str, fitted: tuple[Tensor, Tensor], judged: tuple[Tensor, Tensor
     return rows
 
 
-def run(quick: bool = False) -> list[Row]:
-    """Generated errors, and those of MoveNet on LSPET where HETPOSE_DATA/movenet has them."""
+def _fit_rows(folder: Path, share: int) -> list[Row]:
+    """The people that a fit of a frozen model was judged on: one Σ for all, and the fitted one."""
+    known, people = read_fit(folder)
+    known, people = known.select(slice(FITTED // share)), people.select(slice(JUDGED // share))
+    judged = people.residual, people.present
+    rows = _rows('frozen model', (known.residual, known.present), judged)
+    modes = {'fitted': False, 'fitted, robust': True}
+    for tolerance in tqdm(TOLERANCES, desc='clicks, fitted covariances', leave=False):
+        found: dict[str, float | str] = {'none': unconditioned(*judged, tolerance)}
+        for name, robust in modes.items():
+            found[name] = clicks(
+                *judged, people.covariance, tolerance, people.degrees_of_freedom, robust
+            )
+        rows.append(
+            Row(
+                f'frozen model: clicks to {tolerance:g}%, Σ of each person',
+                found,
+                'fitted, robust below none',
+                found['fitted, robust'] < found['none'],
+            )
+        )
+    return rows
+
+
+def run(quick: bool = False, fit: str | Path | None = None) -> list[Row]:
+    """Generated errors; with ``fit`` those of a fit of a frozen model, that command's --out."""
     share = 5 if quick else 1
     rows = _rows(
         'generated', generated_errors(FITTED // share), generated_errors(JUDGED // share, seed=1)
     )
-    cache = cached_errors()
-    if cache is not None:
-        residual, mask, held_out = cache
-        fitted, judged = (
-            (residual[~held_out], mask[~held_out]),
-            (residual[held_out], mask[held_out]),
-        )
-        count = len(judged[0]) // share
-        rows += _rows('MoveNet on LSPET', fitted, (judged[0][:count], judged[1][:count]))
-    return rows
+    return rows if fit is None else rows + _fit_rows(Path(fit), share)

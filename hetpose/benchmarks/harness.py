@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from hetpose import memory
-from hetpose.tables import text_table
+from hetpose.tables import markdown_table, text_table
 
 SHORTEST_TURN = 5e-3  # seconds
 
@@ -89,6 +89,52 @@ def compare(
     return Comparison(times['ours'], times['reference'])
 
 
+@dataclass(frozen=True)
+class PairedComparison:
+    """Seconds of CPU of both sides, and ours / reference, the median over turns.
+
+    ``error`` is the standard error of that median, from the spread of the turns.
+    """
+
+    ours: float
+    reference: float
+    ratio: float
+    error: float
+
+
+def compare_pairs(
+    ours: Callable[[], Any], reference: Callable[[], Any], repeats: int = 25, warm_up: int = 2
+) -> PairedComparison:
+    """Compare two callables by the CPU time of neighbouring calls.
+
+    Other processes take wall-clock time from a call, but little of its CPU time; a slow spell
+    meets both calls of a pair. Every other pair runs in the other order.
+    """
+    if repeats < 1:
+        raise ValueError(f'repeats must be at least 1, got {repeats}')
+    sides = (ours, reference)
+    for _ in range(warm_up):
+        for function in sides:
+            function()
+    pairs = []
+    for turn in range(repeats):
+        taken = [0.0, 0.0]
+        for side in (0, 1) if turn % 2 else (1, 0):
+            start = time.process_time()
+            sides[side]()
+            taken[side] = time.process_time() - start
+        pairs.append(taken)
+    ratios = [one / other for one, other in pairs]
+    middle = statistics.median(ratios)
+    spread = 1.4826 * statistics.median([abs(ratio - middle) for ratio in ratios])
+    return PairedComparison(
+        statistics.median([one for one, _ in pairs]),
+        statistics.median([other for _, other in pairs]),
+        middle,
+        1.2533 * spread / repeats**0.5,
+    )
+
+
 def peak_memory(target: str, *arguments: Any) -> int:
     """Peak bytes that a call needs above what its process, a child of this one, held before.
 
@@ -115,7 +161,7 @@ def _cell(value: float | str) -> str:
     return value if isinstance(value, str) else f'{value:.3g}'
 
 
-def format_table(rows: Sequence[Row]) -> str:
+def format_table(rows: Sequence[Row], markdown: bool = False) -> str:
     """The rows as aligned text; columns are the union of their metrics in order of appearance."""
     names = list(dict.fromkeys(name for row in rows for name in row.metrics))
     verdicts = {True: 'pass', False: 'FAIL', None: '-'}
@@ -123,7 +169,8 @@ def format_table(rows: Sequence[Row]) -> str:
     for row in rows:
         cells = [_cell(row.metrics[name]) if name in row.metrics else '' for name in names]
         lines.append([row.name, *cells, row.required, verdicts[row.passed]])
-    return text_table(['', *names, 'required', ''], lines)
+    write = markdown_table if markdown else text_table
+    return write(['', *names, 'required', ''], lines)
 
 
 def main() -> None:

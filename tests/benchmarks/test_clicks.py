@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from helpers_posthoc import write_foreign
 
+from hetpose.apis.fit.cache import read_cache
+from hetpose.apis.fit.fit import fit_covariance, split_by_image
+from hetpose.apis.fit.forms import FitSettings
+from hetpose.apis.fit.training import TrainingSettings
 from hetpose.benchmarks import clicks
+from hetpose.errors import UserError
 from hetpose.ops.gaussian import negative_log_likelihood
 from hetpose.ops.student import predictive_nll
 
@@ -66,30 +72,44 @@ def test_the_constant_student_is_fitted() -> None:
     assert heavy < plain - 1
 
 
-def test_no_cache_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setenv('HETPOSE_DATA', str(tmp_path))
-    assert clicks.cached_errors() is None
+def test_every_person_has_a_covariance_of_their_own() -> None:
+    """The second person's joints err together, the first one's do not."""
+    alone = torch.eye(4, dtype=torch.float64)
+    together = alone * 1e-6
+    together[::2, ::2] += 1
+    together[1::2, 1::2] += 1
+    residual = torch.tensor([[20.0, 5.0, 20.0, 5.0]], dtype=torch.float64).expand(2, 4)
+    mask = torch.ones_like(residual, dtype=torch.bool)
+    covariances = torch.stack([alone, together])
+    assert clicks.clicks(residual, mask, covariances, 5.0) == 1.5
+    nu = torch.tensor([4.0, 9.0], dtype=torch.float64)
+    assert clicks.clicks(residual, mask, covariances, 5.0, nu, robust=True) == 1.5
 
 
-def test_a_cache_is_read_in_per_cent_of_the_box(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setenv('HETPOSE_DATA', str(tmp_path))
-    (tmp_path / 'movenet').mkdir()
-    warp = np.zeros((2, 2, 3), np.float32)
-    warp[:, 0, 0] = warp[:, 1, 1] = 2.0
-    present = np.ones((2, 14), bool)
-    present[0, 3] = False
-    np.savez(
-        tmp_path / 'movenet' / clicks.CACHE,
-        present=present,
-        id=np.array([10, 11]),
-        extent=np.array([100.0, 50.0]),
-        warp=warp,
-        joints=np.full((2, 14, 2), 20.0),
-        keypoints=np.zeros((2, 12, 2)),
+def test_a_folder_without_a_fit_is_one_line(tmp_path) -> None:
+    with pytest.raises(UserError, match='no result of fit-covariance'):
+        clicks.read_fit(tmp_path)
+
+
+def test_the_people_of_a_fit_are_read_in_per_cent_of_the_box(tmp_path) -> None:
+    config, checkpoint = write_foreign(tmp_path, 'heatmap', 40)
+    training = TrainingSettings(epochs=1, batch_size=16)
+    settings = FitSettings(tails='student', width=8, components=2, training=training)
+    out = tmp_path / 'out'
+    report = fit_covariance(
+        config, checkpoint, out, settings=settings, device='cpu', progress=False
     )
-    errors, mask, held_out = clicks.cached_errors()
-    assert held_out.tolist() == [True, False]
-    assert errors[0, 0] == pytest.approx(10)
-    assert errors[1, 0] == pytest.approx(20)
-    assert not mask[0, 6:8].any()
-    assert (errors[0, 6:8] == 0).all()
+    known, judged = clicks.read_fit(out)
+    assert [len(known), len(judged)] == [report.people['fit'], report.people['test']]
+    errors = split_by_image(read_cache(out / 'cache'), 0)['test']
+    box = errors.side / 1.25
+    expected = 100 * errors.residual / box[:, None, None]
+    torch.testing.assert_close(judged.residual, torch.as_tensor(expected).flatten(1))
+    assert (judged.degrees_of_freedom > 2).all()
+    nll = predictive_nll(
+        judged.residual, judged.covariance, judged.degrees_of_freedom, judged.present
+    )
+    # A density of lengths that are 1.25 times as large is smaller by that, a coordinate.
+    shift = judged.present.sum(-1).double().mean().item() * np.log(1.25)
+    written = report.forms['varying, full, Student-t'].nll
+    assert nll.mean().item() == pytest.approx(written + shift, rel=1e-6)

@@ -46,6 +46,20 @@ def test_ratio_says_how_many_times_faster_ours_is():
     assert Comparison(ours=0.5, reference=2.0).ratio == 4
 
 
+def test_pairs_are_compared_by_the_median_of_their_ratios(monkeypatch):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(harness.time, 'process_time', lambda: clock.now)
+    speeds = iter([1, 1, 1, 1, 1, 7, 1, 1, 1, 1])  # one spell that is slow for a side only
+
+    def takes(seconds):
+        return lambda: clock.passes(seconds * next(speeds))()
+
+    found = harness.compare_pairs(takes(3.0), takes(2.0), repeats=5, warm_up=0)
+    assert found.ratio == pytest.approx(1.5)
+    assert found.ours == pytest.approx(3)
+    assert found.error == pytest.approx(0)
+
+
 def test_sides_are_called_in_turn(monkeypatch):
     monkeypatch.setattr(harness, 'SHORTEST_TURN', 0)
     calls = []

@@ -99,6 +99,15 @@ def observe_people(
     return _read([folder / f'{start:07d}.npz' for start in starts]) if rank == 0 else None
 
 
+def read_cache(folder: Path) -> Errors:
+    """The errors that one finished pass left under the folder of a cache."""
+    passes = sorted(path for path in folder.glob('*') if any(path.glob('*.npz')))
+    if len(passes) != 1:
+        found = 'no pass' if not passes else f'{len(passes)} passes, of which it needs one'
+        raise UserError(f'{folder} holds {found} of a frozen model')
+    return _read(sorted(passes[0].glob('*.npz')))
+
+
 def _digest(model: Any, settings: ConfigDict, size: int) -> str:
     """Sixteen digits that change with the weights, the data set and the settings of a test."""
     files = [Path(settings.get('data_root') or '') / settings.get('ann_file', '')]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from mmengine.config import Config, ConfigDict
 from mmengine.fileio import load
 from mmpose.datasets.datasets.utils import parse_pose_metainfo
@@ -16,6 +18,7 @@ from hetpose.models.heads.foreign_head import refuse_head
 
 WRAPPER = 'PosthocCovarianceHead'
 ESTIMATOR = 'TopdownPoseEstimator'
+SHORT = {'l': 'left', 'r': 'right', 'f': 'front', 'b': 'back'}  # in names of joints
 
 
 def check_foreign(config: Config) -> None:
@@ -53,14 +56,14 @@ def labelled_dataset(
     if loader is None:
         raise UserError(f'config {config.filename} has no val_dataloader; its pipeline is needed')
     dataset = copy.deepcopy(loader.dataset)
+    for part in (dataset, innermost(dataset)):
+        part.pop('bbox_file', None)
     if annotations is not None:
         pipeline = dataset.get('pipeline')
         dataset = innermost(dataset)
         if not dataset.get('pipeline'):
             dataset.pipeline = pipeline
         _use_files(dataset, Path(annotations), images)
-    for part in (dataset, innermost(dataset)):
-        part.pop('bbox_file', None)
     return dataset
 
 
@@ -86,11 +89,30 @@ def _check_joints(dataset: ConfigDict, annotations: Path) -> None:
     if named is None:
         return
     wanted = dataset_joints(dataset)
-    if list(named) != wanted:
+    if len(named) == len(wanted):
+        same = [_words(name) for name in named] == [_words(name) for name in wanted]
+    else:  # files of COCO-WholeBody name the body's joints only: what is read of a person counts
+        same = _joints_read(dataset) == len(wanted)
+    if not same:
         raise UserError(
             f'{annotations} has other joints than the model: {len(named)} ({_some(named)}), the '
             f'config has {len(wanted)} ({_some(wanted)})'
         )
+
+
+def _words(name: str) -> list[str]:
+    """A joint's name in one spelling: 'L_F_Paw' is 'left_front_paw'."""
+    words = re.findall(r'[a-z]+|\d+', str(name).lower())
+    return [SHORT.get(word, word) for word in words]
+
+
+def _joints_read(dataset: ConfigDict) -> int | None:
+    """How many joints the data set's own class reads of its first person."""
+    try:
+        built = DATASETS.build({**dataset, 'pipeline': [], 'test_mode': True})
+        return np.asarray(built[0]['keypoints']).shape[-2]
+    except (OSError, KeyError, TypeError, ValueError, IndexError, AssertionError):
+        return None
 
 
 def dataset_joints(dataset: ConfigDict) -> list[str]:

@@ -1,6 +1,8 @@
 """Configs of published models, wrapped."""
 
 import copy
+import json
+import re
 
 import pytest
 from helpers_posthoc import write_foreign
@@ -13,7 +15,9 @@ from hetpose.apis.fit.foreign import (
     trained_on,
     wrapped_config,
 )
+from hetpose.benchmarks import wrapped
 from hetpose.engine.config_file import check_config
+from hetpose.engine.launch import load_config
 from hetpose.errors import UserError
 
 COVARIANCE, OBJECTIVE = dict(type='AnchoredCovariance'), dict(type='NLLObjective')
@@ -81,3 +85,34 @@ def test_a_wrapped_head_is_not_wrapped_again(config):
     made = wrapped_config(config, COVARIANCE, OBJECTIVE, labelled_dataset(config))
     with pytest.raises(UserError, match='wrapped already'):
         check_foreign(made)
+
+
+@pytest.mark.parametrize(
+    'name', ['whole body, RTMPose-m', 'face, MobileNetV2', 'hand, MobileNetV2']
+)
+def test_files_that_name_the_body_only_are_taken_for_its_parts(name, tmp_path):
+    settings = load_config(wrapped.packaged(wrapped.CONFIGS[name]))
+    dataset = innermost(settings.val_dataloader.dataset)
+    wrapped.write_labelled(dataset, tmp_path, 4)
+    found = labelled_dataset(settings, tmp_path / dataset.ann_file, tmp_path)
+    assert found.ann_file == str(tmp_path / dataset.ann_file)
+
+
+def test_names_in_another_spelling_are_the_same_joints(tmp_path):
+    settings = load_config(wrapped.packaged(wrapped.CONFIGS['animal, RTMPose-m']))
+    dataset = innermost(settings.val_dataloader.dataset)
+    wrapped.write_labelled(dataset, tmp_path, 4)
+    path = tmp_path / dataset.ann_file
+    content = json.loads(path.read_text())
+    names = content['categories'][0]['keypoints']
+    assert names[:2] == ['L_Eye', 'R_Eye']
+    spelt = dict(L='left', R='right', F='front', B='back')
+    full = ['_'.join(spelt.get(word, word.lower()) for word in re.split('[ _]', n)) for n in names]
+    assert full[0] == 'left_eye'
+    content['categories'][0]['keypoints'] = full
+    path.write_text(json.dumps(content))
+    assert labelled_dataset(settings, path, tmp_path).ann_file == str(path)
+    content['categories'][0]['keypoints'] = [full[1], full[0], *full[2:]]
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match='other joints'):
+        labelled_dataset(settings, path, tmp_path)
