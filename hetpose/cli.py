@@ -23,7 +23,10 @@ DEBUG_VARIABLE = 'HETPOSE_DEBUG'
 # torchrun sets it for every process that it starts, and reads the file when one has failed.
 ERROR_FILE_VARIABLE = 'TORCHELASTIC_ERROR_FILE'
 # Faults of the machine or of its set-up, which no change to the code would cure.
-FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+FAULTS = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
+    *(errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -17,6 +17,7 @@ from hetpose.errors import UserError
 _TEMPORARY = re.compile(r'^\..+-[0-9a-f]{8}\.tmp(\.[^.]*)?$')
 _LONGEST_STEM = 100  # of a target's name in that of its temporary; file systems allow 255
 _MEDIUM_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+_TORCH_WRITER = 'PytorchStreamWriter failed'
 
 
 @contextmanager
@@ -36,6 +37,10 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         if error.errno in _MEDIUM_ERRORS:
             raise UserError(f'cannot write {path}: {error.strerror}') from error
+        raise
+    except RuntimeError as error:
+        if _TORCH_WRITER in str(error):  # torch.save names no errno
+            raise UserError(f'cannot write {path}: torch failed, is the disk full?') from error
         raise
     finally:
         temporary.unlink(missing_ok=True)
@@ -68,13 +73,15 @@ def write_image(path: str | Path, image: Any) -> None:
     """Write a BGR picture (h, w, 3) atomically, in the format that the suffix names."""
     import cv2
 
+    try:
+        # Encoded here and written by Python, whose errors say what is wrong with the disk.
+        made, content = cv2.imencode(Path(path).suffix, image)
+    except cv2.error as error:  # an unknown suffix
+        raise UserError(f'cannot write {path}: {" ".join(str(error).split())}') from error
+    if not made:
+        raise UserError(f'cannot write {path}: OpenCV cannot encode it')
     with atomic_path(path) as temporary:
-        try:
-            written = cv2.imwrite(str(temporary), image)
-        except cv2.error as error:  # an unknown suffix
-            raise UserError(f'cannot write {path}: {" ".join(str(error).split())}') from error
-        if not written:
-            raise UserError(f'cannot write {path}: OpenCV refused, is the disk full?')
+        temporary.write_bytes(content.tobytes())
 
 
 def _create_temporary(path: Path) -> Path:

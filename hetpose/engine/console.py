@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,7 +28,9 @@ def short_start() -> Iterator[None]:
     def build_logger(self: Runner, *args: Any, **kwargs: Any) -> Any:
         logger = original(self, *args, **kwargs)
         for handler in logger.handlers:
-            if not isinstance(handler, logging.FileHandler):
+            if isinstance(handler, logging.FileHandler):
+                handler.handleError = _raise
+            else:
                 handler.addFilter(_NoDescriptions())
         return logger
 
@@ -36,6 +39,13 @@ def short_start() -> Iterator[None]:
         yield
     finally:
         Runner.build_logger = original
+
+
+def _raise(record: logging.LogRecord) -> None:
+    """End a run whose log cannot be written; logging would print a trace for every record."""
+    error = sys.exc_info()[1]
+    if isinstance(error, OSError):
+        raise error
 
 
 def describe(runner: Runner) -> None:

@@ -41,8 +41,11 @@ def locked(folder: str | Path) -> Iterator[None]:
         except OSError:  # a file system without locks
             yield
             return
-        os.ftruncate(handle, 0)
-        os.write(handle, f'process {os.getpid()} on {os.uname().nodename}'.encode())
+        try:
+            os.ftruncate(handle, 0)
+            os.write(handle, f'process {os.getpid()} on {os.uname().nodename}'.encode())
+        except OSError as error:
+            raise UserError(f'cannot write to {folder}: {error.strerror}') from error
         try:
             yield
         finally:

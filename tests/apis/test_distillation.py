@@ -88,6 +88,14 @@ def test_test_and_calibrate_take_it(distilled, tmp_path) -> None:
     assert (tmp_path / 'calibration' / 'calibration.json').is_file()
 
 
+def test_views_are_passes_of_their_own(tmp_path) -> None:
+    config, checkpoint = write_teacher(tmp_path, TAYLOR)
+    words = ['distill', config, checkpoint, '--out', tmp_path / 'out', '--views', 2]
+    run(*words, '--label-weight', 0, '--epochs', 1, '--device', 'cpu')
+    report = json.loads((tmp_path / 'out' / 'report.json').read_text())
+    assert report['people'] == dict(train=80, val=12, test=12)
+
+
 def test_a_plain_covariance_is_refused(tmp_path) -> None:
     plain = dict(type='FactorCovariance', floor=1e-3)
     config, checkpoint = write_teacher(tmp_path, plain)

@@ -19,7 +19,7 @@ from mmpose.structures import PoseDataSample
 
 from hetpose.apis.inference.inputs import Images, Picture, Source, Video, Webcam
 from hetpose.errors import UserError
-from hetpose.fileio import atomic_path, write_json
+from hetpose.fileio import atomic_path, write_image, write_json
 from hetpose.visualization import HetPoseVisualizer
 
 FULL_COVARIANCE = ('json', 'npz')
@@ -169,9 +169,7 @@ class ImageOutputs(Outputs):
             if self.full_covariance == 'npz':
                 self._save_arrays(target.with_suffix('.npz'), [instances], [picture.index])
         if self.pictures is not None and drawn is not None:
-            with atomic_path(self._picture_path(picture.output)) as temporary:
-                if not cv2.imwrite(str(temporary), drawn[..., ::-1]):
-                    raise UserError(f'cannot write {self._picture_path(picture.output)}')
+            write_image(self._picture_path(picture.output), drawn[..., ::-1])
 
 
 class VideoOutputs(Outputs):
@@ -184,6 +182,7 @@ class VideoOutputs(Outputs):
         self.frame_ids: list[int] = []
         self._open = ExitStack()
         self._writer: cv2.VideoWriter | None = None
+        self._temporary, self._written = Path(), 0
         if self.pictures is not None and video.path.resolve() == self._path().resolve():
             raise UserError(f'vis_out_dir {self.pictures}: would overwrite the input {video.path}')
 
@@ -200,13 +199,14 @@ class VideoOutputs(Outputs):
 
     def _write_frame(self, drawn: np.ndarray) -> None:
         if self._writer is None:
-            temporary = self._open.enter_context(atomic_path(self._path()))
+            self._temporary = self._open.enter_context(atomic_path(self._path()))
             code = cv2.VideoWriter.fourcc(*'mp4v')
             size = (drawn.shape[1], drawn.shape[0])
-            self._writer = cv2.VideoWriter(str(temporary), code, self.fps, size)
+            self._writer = cv2.VideoWriter(str(self._temporary), code, self.fps, size)
             if not self._writer.isOpened():
                 raise UserError(f'cannot write {self._path()}: OpenCV has no mp4 encoder here')
         self._writer.write(np.ascontiguousarray(drawn[..., ::-1]))
+        self._written += 1
 
     def close(self) -> None:
         if self.predictions is not None and self.frames:
@@ -217,7 +217,20 @@ class VideoOutputs(Outputs):
                 self._save_arrays(target.with_suffix('.npz'), self.frames, self.frame_ids)
         if self._writer is not None:
             self._writer.release()
+            self._check_film()
         self._open.close()
+
+    def _check_film(self) -> None:
+        """Raise where the film is not whole: on a full disk OpenCV's writer loses frames."""
+        film = cv2.VideoCapture(str(self._temporary))
+        found = int(film.get(cv2.CAP_PROP_FRAME_COUNT)) if film.isOpened() else 0
+        film.release()
+        if found < self._written:
+            self.abandon()
+            raise UserError(
+                f'cannot write {self._path()}: {found} of {self._written} frames are in it, '
+                'is the disk full?'
+            )
 
     def abandon(self) -> None:
         if self._writer is not None:
