@@ -81,15 +81,28 @@ def run(body: Callable[[], int | None]) -> None:
     except BrokenPipeError:  # the reader of the output went away, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
-    except OSError as error:
-        if error.errno not in FAULTS:
+    except (OSError, RuntimeError) as error:
+        fault = fault_behind(error)
+        if fault is None:
             raise
-        where = f': {error.filename}' if error.filename else ''
-        fail(f'{error.strerror}{where}')
+        fail(fault)
     except KeyboardInterrupt:
         print('interrupted', file=sys.stderr)
         sys.exit(130)
     sys.exit(code or 0)
+
+
+def fault_behind(error: BaseException) -> str | None:
+    """A line about the fault of the machine that an error, or its cause, is; None if it is a bug.
+
+    What a worker process met is the cause of an error in this one.
+    """
+    cause = error if isinstance(error, OSError) else error.__cause__
+    if not isinstance(cause, OSError) or cause.errno not in FAULTS:
+        return None
+    where = f': {cause.filename}' if cause.filename else ''
+    what = '' if cause is error else f'{error}: '
+    return f'{what}{cause.strerror}{where}'
 
 
 def fail(message: str) -> None:

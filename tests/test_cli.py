@@ -1,5 +1,6 @@
 """Bad input is one line and exit code 2; a bug keeps its trace."""
 
+import errno
 from collections.abc import Callable
 
 import pytest
@@ -41,6 +42,22 @@ def test_debug_shows_the_trace(
 def test_a_bug_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         cli.run(failing(ZeroDivisionError()))
+
+
+def test_a_fault_of_the_machine_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    full = OSError(errno.ENOSPC, 'No space left on device')
+    of_a_worker = RuntimeError('unit a failed')
+    of_a_worker.__cause__ = OSError(errno.ENOTDIR, 'Not a directory', 'a/b')
+    for error, line in (
+        (full, 'error: No space left on device\n'),
+        (of_a_worker, 'error: unit a failed: Not a directory: a/b\n'),
+    ):
+        with pytest.raises(SystemExit) as stop:
+            cli.run(failing(error))
+        assert stop.value.code == 2
+        assert capsys.readouterr().err == line
+    with pytest.raises(RuntimeError):
+        cli.run(failing(RuntimeError('a bug')))
 
 
 def test_an_unknown_name_shows_the_known_ones() -> None:

@@ -112,7 +112,9 @@ def build_runner(config: Config) -> Runner:
     except UserError as error:
         raise UserError(f'config {config.filename}: {error}') from error
     except OSError as error:
-        raise UserError(one_line(error)) from error
+        # Of a full disk or a folder that cannot be written to, the system names no file.
+        where = '' if error.filename else f'cannot write to {config.get("work_dir")}: '
+        raise UserError(f'{where}{one_line(error)}') from error
     except (KeyError, TypeError, ValueError, ImportError, AssertionError) as error:
         raise UserError(f'config {config.filename}: {one_line(error)}') from error
     describe(runner)

@@ -204,7 +204,12 @@ class VideoOutputs(Outputs):
             size = (drawn.shape[1], drawn.shape[0])
             self._writer = cv2.VideoWriter(str(self._temporary), code, self.fps, size)
             if not self._writer.isOpened():
-                raise UserError(f'cannot write {self._path()}: OpenCV has no mp4 encoder here')
+                self.abandon()
+                self._writer = None
+                raise UserError(
+                    f'cannot write {self._path()}: OpenCV has no mp4 encoder here, or the disk is '
+                    'full'
+                )
         self._writer.write(np.ascontiguousarray(drawn[..., ::-1]))
         self._written += 1
 

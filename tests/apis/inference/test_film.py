@@ -89,7 +89,10 @@ def test_a_camera_is_smoothed_forward(
 def test_what_a_camera_saw_is_kept_when_it_is_stopped(
     inferencer: HetPoseInferencer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inputs.cv2, 'VideoCapture', Camera)
+    capture = cv2.VideoCapture
+    monkeypatch.setattr(
+        cv2, 'VideoCapture', lambda of: Camera(of) if isinstance(of, int) else capture(of)
+    )
     results = inferencer('webcam:0', out_dir=tmp_path)
     next(results)
     next(results)
