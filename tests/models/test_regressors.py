@@ -47,11 +47,12 @@ def test_any_sensible_pair_trains_the_networks_it_should(objective, covariance) 
 def test_initial_weights_depend_on_the_seed_alone(objective, covariance) -> None:
     torch.manual_seed(len(objective))  # the global state must not matter
     ours, other = regressor(objective, covariance, seed=3), regressor(seed=3)
-    for network in ('mean_network', 'covariance_network'):
-        for a, b in zip(
-            getattr(ours, network).parameters(), getattr(other, network).parameters(), strict=True
-        ):
-            assert torch.equal(a, b)
+    pairs = zip(ours.named_parameters(), other.named_parameters(), strict=True)
+    last = f'covariance_network.{len(ours.covariance_network) - 1}.'
+    at_zero = ours.covariance is not None and ours.covariance.starts_at_zero
+    for (name, mine), (_, theirs) in pairs:
+        expected = torch.zeros_like(theirs) if at_zero and name.startswith(last) else theirs
+        assert torch.equal(mine, expected), name
     first = next(regressor(seed=4).mean_network.parameters())
     assert not torch.equal(first, next(ours.mean_network.parameters()))
 
@@ -65,6 +66,15 @@ def test_the_networks_share_nothing() -> None:
 
 def test_an_anchored_covariance_starts_at_its_anchor() -> None:
     model = regressor(covariance='AnchoredCovariance')
+    anchor = random_covariance(dim=OUT).float()
+    model.covariance.set_anchor(anchor)
+    _, covariance = model.distribution(torch.randn(BATCH, IN))
+    torch.testing.assert_close(covariance.matrix, anchor.expand(BATCH, OUT, OUT))
+
+
+def test_an_anchored_covariance_starts_at_its_anchor_after_another_one_was_trained() -> None:
+    model = regressor('NLLObjective', 'FactorCovariance')
+    model.switch(dict(type='NLLObjective'), dict(type='AnchoredCovariance', floor=1e-3))
     anchor = random_covariance(dim=OUT).float()
     model.covariance.set_anchor(anchor)
     _, covariance = model.distribution(torch.randn(BATCH, IN))

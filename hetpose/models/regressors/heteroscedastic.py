@@ -44,9 +44,7 @@ class HeteroscedasticRegressor(Switchable, BaseModel):
         data_preprocessor: as in mmengine; the default moves batches to the device.
     """
 
-    covariance_weights = ('covariance_network.', 'covariance.', 'initial_')
-    initial_weight: Tensor
-    initial_bias: Tensor
+    covariance_weights = ('covariance_network.', 'covariance.')
 
     def __init__(
         self,
@@ -69,7 +67,6 @@ class HeteroscedasticRegressor(Switchable, BaseModel):
         )
         self.objective: Objective
         self.covariance: CovarianceParameterisation | None = None
-        self._remember_initial_outputs()
         self._go_to(Phase(0, objective, covariance))
 
     @property
@@ -142,29 +139,12 @@ class HeteroscedasticRegressor(Switchable, BaseModel):
         if self.covariance is None:
             return raw_mean, None
         count = self.covariance.num_outputs(self.out_dim)
-        raw = self.raw_covariance(x)[:, :count] if count else x.new_zeros(len(x), 0)
+        raw = self.covariance_network(x)[:, :count] if count else x.new_zeros(len(x), 0)
         raw = raw.to(torch.promote_types(raw.dtype, dtype))
         order = self.covariance.taylor_order
         terms = None if order is None else taylor_terms(self.mean_network, x, order)
         covariance = self.covariance(raw, self.out_dim, terms)
         return self.covariance.location(raw_mean, covariance), covariance
-
-    def raw_covariance(self, x: Tensor) -> Tensor:
-        """Outputs (B, d² + 2) of the covariance network, from 0 on where the covariance asks so.
-
-        Subtracting what the last layer gave before training is a zeroed last layer, with the
-        initial weights that every other method has.
-        """
-        if self.covariance is None or not self.covariance.starts_at_zero:
-            return self.covariance_network(x)
-        if isinstance(self.covariance_network, FreeVector):
-            return self.covariance_network(x) - self.initial_bias
-        *hidden, last = self.covariance_network.children()
-        assert isinstance(last, nn.Linear)
-        for layer in hidden:
-            x = layer(x)
-        weight, bias = last.weight - self.initial_weight, last.bias - self.initial_bias
-        return nn.functional.linear(x, weight, bias)
 
     def loss(self, x: Tensor, y: Tensor, target_root: Tensor | None) -> dict[str, Tensor]:
         """The objective's mean over the batch, and ‖r‖² for those who watch the mean alone."""
@@ -204,10 +184,8 @@ class HeteroscedasticRegressor(Switchable, BaseModel):
         if phase.mean_frozen != self.phase.mean_frozen:
             self.mean_network.requires_grad_(not phase.mean_frozen)
             self.mean_network.train(self.training and not phase.mean_frozen)
-        fresh = previous is None and covariance is not None
-        if fresh and isinstance(self.covariance_network, FreeVector):
-            # Nothing has trained the vector yet, and at A = 0 the gradient of A Aᵀ is 0.
-            self._start_at_identity(self.covariance_network, covariance)
+        if covariance is not None and not same_meaning(phase.covariance, self.phase.covariance):
+            self._start_outputs(covariance, first=previous is None)
 
     def _built_covariance(self, phase: Phase) -> CovarianceParameterisation | None:
         """The parameterisation of a phase; one that means the same keeps its anchor."""
@@ -234,17 +212,16 @@ class HeteroscedasticRegressor(Switchable, BaseModel):
         return built.to(next(self.parameters()).device).train(self.training)
 
     @torch.no_grad()
-    def _remember_initial_outputs(self) -> None:
-        last = [self.covariance_network, *self.covariance_network.children()][-1]
-        if isinstance(last, nn.Linear):
-            self.register_buffer('initial_weight', last.weight.detach().clone())
-            self.register_buffer('initial_bias', last.bias.detach().clone())
-        else:
-            self.register_buffer('initial_bias', torch.zeros(self.outputs))
-
-    @torch.no_grad()
-    def _start_at_identity(
-        self, vector: FreeVector, covariance: CovarianceParameterisation
-    ) -> None:
-        outputs = covariance.identity_outputs(self.out_dim)
-        vector.values[: len(outputs)] = outputs
+    def _start_outputs(self, covariance: CovarianceParameterisation, first: bool) -> None:
+        """Let the outputs begin where a new covariance wants them, whatever was trained before."""
+        network = self.covariance_network
+        if isinstance(network, FreeVector):
+            # At A = 0 the gradient of A Aᵀ is 0: the vector cannot begin there.
+            if first or covariance.starts_at_zero:
+                outputs = covariance.identity_outputs(self.out_dim)
+                network.values[: len(outputs)] = outputs
+        elif covariance.starts_at_zero:
+            last = list(network.children())[-1]
+            assert isinstance(last, nn.Linear)
+            nn.init.zeros_(last.weight)
+            nn.init.zeros_(last.bias)
