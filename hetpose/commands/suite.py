@@ -9,6 +9,7 @@ examples:
   hetpose suite multivariate --dims 4 8 --trials 1 --epochs 20
   hetpose suite uci --datasets red_wine concrete --methods nll anchored --jobs 2
   hetpose suite uci --protocol paper --methods w2_bound
+  hetpose suite uci --csv measurements.csv --targets pressure flow
   hetpose suite uci --report work_dirs/suites/uci
 
 The heldout protocol (default) trains on 80% of the data, chooses weights on 10% and measures on
@@ -50,6 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--data-root', metavar='DIR', help='UCI CSV files (default: $HETPOSE_DATA/uci or data/uci)'
     )
     parser.add_argument(
+        '--csv', nargs='+', metavar='FILE', help='your own numeric tables with a header row (uci)'
+    )
+    parser.add_argument(
+        '--targets',
+        nargs='+',
+        metavar='COLUMN',
+        help='columns of --csv to predict from all others (default: a random three quarters)',
+    )
+    parser.add_argument(
         '--report', type=Path, metavar='DIR', help='only rebuild the report of an earlier --out'
     )
 
@@ -57,16 +67,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     if args.dims and (args.suite != 'multivariate' or args.datasets):
         raise UserError('--dims chooses the datasets of the multivariate suite')
-    if args.data_root is not None and args.suite != 'uci':
-        raise UserError('--data-root belongs to the uci suite; the other suites make their data')
+    if args.suite != 'uci' and (args.data_root is not None or args.csv):
+        raise UserError('--data-root and --csv belong to the uci suite; others make their data')
+    if args.targets and not args.csv:
+        raise UserError('--targets names columns of --csv')
     apis.find_suite(args.suite)
     if args.report is not None:
         reports = apis.rebuild_reports(args.report)
     else:
+        name = '-'.join([args.suite, *(Path(path).stem for path in args.csv or ())])
         datasets = [f'd{dim}' for dim in args.dims] if args.dims else args.datasets
         report = apis.run_suite(
             args.suite,
-            args.out or Path('work_dirs') / 'suites' / args.suite,
+            args.out or Path('work_dirs') / 'suites' / name,
             methods=args.methods,
             datasets=datasets,
             trials=args.trials,
@@ -74,7 +87,7 @@ def run(args: argparse.Namespace) -> None:
             protocol=args.protocol,
             warm_up=args.warm_up,
             jobs=os.cpu_count() or 1 if args.jobs is None else args.jobs,
-            data_root=args.data_root,
+            tables=apis.Tables(args.data_root, tuple(args.csv or ()), tuple(args.targets or ())),
         )
         reports = [report]
     for folder, text in reports:

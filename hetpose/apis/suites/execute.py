@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import platform
+import time
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from mmpose.registry import MODELS
 
-from hetpose.apis.suites.plan import Settings, Unit
+from hetpose.apis.suites.plan import HELDOUT, RESULTS_VERSION, Settings, Tables, Unit
 from hetpose.apis.suites.store import DIVERGED, Result
 from hetpose.datasets.regression.sinusoid import AMPLITUDES, HALF_WIDTH
 from hetpose.engine.hooks.cost import COST_KEY
@@ -57,27 +60,51 @@ def method_config(method: str, settings: Settings) -> Config:
     return config
 
 
-def config_digest(method: str, settings: Settings, root: str | None = None) -> str:
-    """What identifies a configuration: a stored result of another one is not reused.
+def config_digest(
+    dataset: str, method: str, settings: Settings, tables: Tables | None = None
+) -> str:
+    """What a result depends on: the config, the data and the version of the code.
 
-    Neither is one of the data of another ``root``.
+    A stored result of another digest is not reused. The digest is the same on every machine.
     """
+    tables = tables or Tables()
     content = method_config(method, settings).to_dict()
+    content['version'] = RESULTS_VERSION
     if settings.suite == 'uci':
-        content['data_root'] = str(data_root('uci', root).resolve())
+        content['data'] = file_digest(_table(dataset, tables))
+        content['targets'] = tables.targets if dataset in tables.names else ()
     text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def unit_config(unit: Unit, settings: Settings, work_dir: Path, data_root: str | None) -> Config:
+def _table(dataset: str, tables: Tables) -> Path:
+    own = tables.names
+    path = (
+        Path(own[dataset]) if dataset in own else data_root('uci', tables.root) / f'{dataset}.csv'
+    )
+    return existing(path, 'table')
+
+
+@lru_cache
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def unit_config(
+    unit: Unit, settings: Settings, work_dir: Path, tables: Tables | None = None
+) -> Config:
     """The config of one unit."""
+    tables = tables or Tables()
     config = method_config(unit.method, settings)
-    config.dataset = unit.dataset
+    config.dataset = tables.names.get(unit.dataset, unit.dataset)
     config.trial = unit.trial
     config.work_dir = str(work_dir)
     config.experiment_name = f'{settings.suite}-{unit.name}'.replace('/', '-')
     if settings.suite == 'uci':
-        config.source.root = data_root
+        config.source.root = tables.root
+        if unit.dataset in tables.names and tables.targets:
+            config.source.targets = list(tables.targets)
     return config
 
 
@@ -86,22 +113,32 @@ def run_unit(
     settings: Settings,
     digest: str,
     folder: Path,
-    data_root: str | None = None,
+    tables: Tables | None = None,
     on_epoch: Callable[[], None] = lambda: None,
 ) -> Result:
     """Train and measure; a numerical failure is a result, not an error."""
     work_dir = folder / 'runs' / unit.name
-    runner = build_runner(unit_config(unit, settings, work_dir, data_root))
+    runner = build_runner(unit_config(unit, settings, work_dir, tables))
     curve = CurveHook()
     runner.register_hook(curve)
     runner.register_hook(ProgressHook(settings.epochs, on_epoch))
     result = Result(unit, settings, digest, curve=curve.points)  # type: ignore[arg-type]
+    start = time.perf_counter()
     try:
         runner.train()
-        measured = {name.rsplit('/', 1)[-1]: float(v) for name, v in runner.test().items()}
+        result.curve = list(curve.points)  # without the evaluations that follow
+        if settings.protocol == HELDOUT:
+            result.validation = _short_names(runner.val())
+        measured = _short_names(runner.test())
     except NUMERICAL as error:
         _record_divergence(result, runner, str(getattr(error, 'reason', error)))
         return result
+    finally:
+        result.made = {
+            'seconds': round(time.perf_counter() - start, 1),
+            'machine': f'{platform.machine()}, {platform.system()}, 1 thread',
+            'torch': torch.__version__,
+        }
     cost = runner.message_hub.get_info(COST_KEY, {})
     result.cost = {new: cost[old] for old, new in COSTS.items() if old in cost}
     result.metrics = measured  # type: ignore[assignment]
@@ -110,6 +147,10 @@ def run_unit(
         _record_divergence(result, runner, f'{", ".join(broken)} not finite after training')
     result.extra = EXTRAS.get(settings.suite, lambda *_: {})(runner, unit, work_dir)
     return result
+
+
+def _short_names(metrics: dict[str, float]) -> dict[str, float]:
+    return {name.rsplit('/', 1)[-1]: float(value) for name, value in metrics.items()}
 
 
 def _record_divergence(result: Result, runner: Runner, reason: str) -> None:

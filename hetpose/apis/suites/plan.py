@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 from hetpose.datasets.regression import PROTOCOLS, UCI_SETS
 from hetpose.errors import UserError, unknown_name
+from hetpose.paths import config_root, existing
 
 HELDOUT, PAPER = PROTOCOLS
 BASELINE = 'homoscedastic'
+# Raise it where a change of code changes the numbers of a unit: stored units of another version
+# run again. tests/apis/suites/test_version.py compares short runs with stored ones.
+RESULTS_VERSION = 1
 
-METHODS = (
+# The order of tables and plots; methods of other names follow by name.
+ORDER = (
     'mse',
     BASELINE,
     'nll',
@@ -25,7 +33,19 @@ METHODS = (
     'hybrid',
     'anchored',
     'anchored_student',
+    'natural',
 )
+
+
+def known_methods(suite: str) -> tuple[str, ...]:
+    """The methods of a suite: one for each config in its folder."""
+    names = [path.stem for path in existing(config_root() / suite, 'configs').glob('*.py')]
+    return tuple(sorted(names, key=rank))
+
+
+def rank(method: str) -> tuple[int, str]:
+    """The place of a method in tables and plots."""
+    return (ORDER.index(method) if method in ORDER else len(ORDER), method)
 
 
 @dataclass(frozen=True)
@@ -33,12 +53,24 @@ class Suite:
     """The defaults of a suite and every name it knows."""
 
     name: str
-    methods: tuple[str, ...]
     datasets: tuple[str, ...]
     metrics: tuple[str, ...]
     trials: int
     epochs: int
     protocols: tuple[str, ...] = PROTOCOLS
+
+    @cached_property
+    def methods(self) -> tuple[str, ...]:
+        return known_methods(self.name)
+
+    def present(self, results: Iterable[Any]) -> list[str]:
+        """The datasets of results, in the order of reports."""
+        return sorted({result.unit.dataset for result in results}, key=self.place)
+
+    def place(self, dataset: str) -> tuple[int, str]:
+        """The place of a dataset in reports; tables of one's own come last."""
+        known = dataset in self.datasets
+        return (self.datasets.index(dataset) if known else len(self.datasets), dataset)
 
 
 SUITES = {
@@ -46,7 +78,6 @@ SUITES = {
     for suite in (
         Suite(
             'bivariate',
-            ('nll', 'faithful', 'kl', 'w2', 'w2_bound'),
             ('far', 'centred'),
             ('nll', 'kl', 'w2'),
             trials=1,
@@ -55,7 +86,6 @@ SUITES = {
         ),
         Suite(
             'univariate',
-            (*METHODS, 'natural'),
             ('growing', 'shrinking', 'constant'),
             ('mse', 'nll', 'kl', 'w2'),
             trials=1,
@@ -63,13 +93,12 @@ SUITES = {
         ),
         Suite(
             'multivariate',
-            METHODS,
             tuple(f'd{dim}' for dim in range(4, 33, 4)),
             ('mse', 'nll', 'tac', 'kl', 'w2'),
             trials=10,
             epochs=100,
         ),
-        Suite('uci', METHODS, UCI_SETS, ('mse', 'nll', 'tac'), trials=5, epochs=100),
+        Suite('uci', UCI_SETS, ('mse', 'nll', 'tac'), trials=5, epochs=100),
     )
 }
 
@@ -89,6 +118,30 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Tables:
+    """Where the tables of the UCI suite lie.
+
+    Args:
+        root: folder of the CSV files of the twelve sets; None is ``$HETPOSE_DATA/uci`` or
+            ``data/uci``.
+        own: CSV files of one's own, studied under the names of the files.
+        targets: columns of the files of one's own to predict, by name; empty draws them.
+    """
+
+    root: str | None = None
+    own: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The files of one's own by the name of their dataset."""
+        names = {Path(path).stem: str(Path(path).resolve()) for path in self.own}
+        if len(names) < len(self.own):
+            raise UserError('--csv: two files have the same name')
+        return names
+
+
+@dataclass(frozen=True)
 class Unit:
     """One training run: a method on a dataset in a trial."""
 
@@ -99,6 +152,11 @@ class Unit:
     @property
     def name(self) -> str:
         return f'{self.dataset}/{self.method}/{self.trial}'
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What the trials of a unit share."""
+        return self.dataset, self.method
 
 
 def find_suite(name: str) -> Suite:
@@ -113,16 +171,18 @@ def plan_units(
     methods: Sequence[str] | None = None,
     datasets: Sequence[str] | None = None,
     trials: int | None = None,
+    tables: Tables | None = None,
 ) -> list[Unit]:
     """Every (dataset, method, trial), trial by trial, so that an early stop leaves whole trials.
 
     The held-out protocol always includes the homoscedastic baseline if the suite has it.
     """
     methods = list(dict.fromkeys(methods or suite.methods))
-    datasets = list(dict.fromkeys(datasets or suite.datasets))
+    own = list(tables.names) if tables else []
+    datasets = list(dict.fromkeys(datasets or own or suite.datasets))
     for kind, names, known in (
         ('method', methods, suite.methods),
-        ('dataset', datasets, suite.datasets),
+        ('dataset', datasets, (*own, *suite.datasets)),
     ):
         for name in names:
             if name not in known:

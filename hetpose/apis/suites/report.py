@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hetpose.apis.suites import paper, plots
-from hetpose.apis.suites.plan import BASELINE, HELDOUT, Suite, find_suite
+from hetpose.apis.suites.plan import BASELINE, HELDOUT, ORDER, Suite, find_suite, rank
 from hetpose.apis.suites.statistics import Summary, summarise
-from hetpose.apis.suites.store import DIVERGED, Result, load_current, strict
+from hetpose.apis.suites.store import DIVERGED, Digests, Result, load_current, strict
 from hetpose.errors import UserError
 from hetpose.fileio import write_json, write_text
 from hetpose.tables import markdown_table
@@ -32,7 +32,7 @@ PROTOCOL_NOTES = {
 Table = dict[str, dict[str, dict[str, Summary]]]  # dataset, metric, method
 
 
-def build_report(folder: Path, digests: dict[str, str] | None = None) -> str:
+def build_report(folder: Path, digests: Digests | None = None) -> str:
     """Write report.md, report.json and plots/ from the stored units; returns the Markdown.
 
     Units of another configuration than ``digests`` names for their method are left out.
@@ -110,7 +110,7 @@ def markdown(
         lines += ['', NATURAL_NOTE]
     if left_out:
         lines += ['', f'Stored here, but left out: {"; ".join(left_out)}.']
-    for dataset in sorted(table, key=suite.datasets.index):
+    for dataset in sorted(table, key=suite.place):
         lines += ['', f'## {dataset}', '']
         lines += _dataset_table(suite, dataset, table[dataset], losers.get(dataset, []))
         lines += _divergences(dataset, results)
@@ -138,7 +138,7 @@ def _dataset_table(
 ) -> list[str]:
     shown = [m for m in suite.metrics if m in metrics]
     published = paper.uci() if suite.name == 'uci' else {}
-    with_paper = {m for m in shown if any((dataset, x, m) in published for x in suite.methods)}
+    with_paper = {m for m in shown if any((dataset, x, m) in published for x in ORDER)}
     costs = [cost for cost in COSTS if cost in metrics]
     header = ['method']
     for metric in shown:
@@ -146,7 +146,7 @@ def _dataset_table(
     header += [COSTS[cost] for cost in costs]
     present = {method for column in metrics.values() for method in column}
     rows = []
-    for method in sorted(present, key=suite.methods.index):
+    for method in sorted(present, key=rank):
         row = [f'{method} {WORSE}' if method in losers else method]
         for metric in shown:
             row.append(_cell(metrics[metric].get(method)))

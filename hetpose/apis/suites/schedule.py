@@ -16,8 +16,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from hetpose.apis.suites.plan import Settings, Unit
-from hetpose.apis.suites.store import Result, load, save, unit_path
+from hetpose.apis.suites.plan import Settings, Tables, Unit
+from hetpose.apis.suites.store import Digests, Result, load, save, unit_path
 from hetpose.errors import UserError
 
 # A unit's numbers must not depend on how many run beside it, and sums depend on the thread count.
@@ -25,12 +25,12 @@ THREADS = 1
 THREAD_VARIABLES = ('OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS')
 POLL_SECONDS = 0.5
 
-Execute = Callable[..., Result]  # (unit, settings, digest, folder, data_root, on_epoch) -> Result
+Execute = Callable[..., Result]  # (unit, settings, digest, folder, tables, on_epoch) -> Result
 _report_epoch: Callable[[], None]
 
 
 def pending_units(
-    units: Sequence[Unit], settings: Settings, folder: Path, digests: dict[str, str]
+    units: Sequence[Unit], settings: Settings, folder: Path, digests: Digests
 ) -> tuple[list[Unit], list[str]]:
     """The units without a usable result, and a sentence for each stored one that is not usable."""
     pending, notices = [], []
@@ -38,7 +38,7 @@ def pending_units(
         path = unit_path(folder, unit)
         if path.exists():
             stored = load(path)
-            if (stored.settings, stored.digest) == (settings, digests[unit.method]):
+            if (stored.settings, stored.digest) == (settings, digests[unit.kind]):
                 continue
             notices.append(f'{unit.name}: stored with another configuration, runs again')
         pending.append(unit)
@@ -50,8 +50,8 @@ def run_units(
     units: Sequence[Unit],
     settings: Settings,
     folder: Path,
-    digests: dict[str, str],
-    data_root: str | None = None,
+    digests: Digests,
+    tables: Tables | None = None,
     jobs: int = 1,
 ) -> None:
     """Run what is pending; after a kill, the same call continues with what is missing."""
@@ -74,9 +74,7 @@ def run_units(
     )
     try:
         futures = {
-            pool.submit(
-                _work, execute, unit, settings, digests[unit.method], folder, data_root
-            ): unit
+            pool.submit(_work, execute, unit, settings, digests[unit.kind], folder, tables): unit
             for unit in pending
         }
         _follow(futures, epochs, settings.epochs, folder)
@@ -161,10 +159,10 @@ def _work(
     settings: Settings,
     digest: str,
     folder: Path,
-    data_root: str | None,
+    tables: Tables | None,
 ) -> Result:
     _log_to(folder / 'logs' / f'{unit.dataset}-{unit.method}-{unit.trial}.log')
-    result = execute(unit, settings, digest, folder, data_root, _report_epoch)
+    result = execute(unit, settings, digest, folder, tables, _report_epoch)
     save(folder, result)
     return result
 

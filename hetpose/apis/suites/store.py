@@ -11,9 +11,10 @@ from typing import Any
 
 from hetpose.apis.suites.plan import Settings, Unit
 from hetpose.errors import UserError
-from hetpose.fileio import is_temporary, write_json
+from hetpose.fileio import is_temporary, write_text
 
 DONE, DIVERGED = 'done', 'diverged'
+Digests = dict[tuple[str, str], str]  # by dataset and method
 
 
 @dataclass
@@ -23,8 +24,9 @@ class Result:
     ``metrics`` were measured on the test part (heldout) or on the training data (paper);
     ``curve`` holds one dict per epoch; ``divergence`` says where and why a method broke down.
     ``extra`` is what the suite's plots need (a fitted sinusoid, a path of ellipses).
-    ``digest`` identifies the full configuration, so that a stored result made by another one is
-    seen.
+    ``validation`` holds the metrics of the same weights on the middle part (heldout only), by
+    which a method may be chosen. ``digest`` identifies configuration, data and version of the
+    code; ``made`` tells how long it took and on what.
     """
 
     unit: Unit
@@ -32,10 +34,12 @@ class Result:
     digest: str
     status: str = DONE
     metrics: dict[str, float | None] = field(default_factory=dict)
+    validation: dict[str, float | None] = field(default_factory=dict)
     curve: list[dict[str, float | None]] = field(default_factory=list)
     cost: dict[str, float | None] = field(default_factory=dict)
     divergence: dict[str, Any] | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    made: dict[str, Any] = field(default_factory=dict)
 
     def metric(self, name: str) -> float | None:
         """The value of a metric; infinite if the method diverged, None if it has no such value."""
@@ -49,7 +53,8 @@ def unit_path(folder: Path, unit: Unit) -> Path:
 
 
 def save(folder: Path, result: Result) -> None:
-    write_json(unit_path(folder, result.unit), strict(asdict(result)))
+    text = json.dumps(strict(asdict(result)), ensure_ascii=False)
+    write_text(unit_path(folder, result.unit), text + '\n')
 
 
 def load(path: Path) -> Result:
@@ -69,19 +74,18 @@ def load_all(folder: Path) -> list[Result]:
     return [load(path) for path in paths if not is_temporary(path)]
 
 
-def load_current(
-    folder: Path, digests: dict[str, str] | None = None
-) -> tuple[list[Result], list[str]]:
-    """The stored results of one configuration a method, and a sentence for what is left out.
+def load_current(folder: Path, digests: Digests | None = None) -> tuple[list[Result], list[str]]:
+    """The stored results of one configuration each, and a sentence for what is left out.
 
-    ``digests`` names the configuration by method; for others it is that of the newest unit.
+    ``digests`` names the configuration by dataset and method; for others it is that of the newest
+    unit.
     """
     results = load_all(folder)
     by_age = sorted(results, key=lambda r: unit_path(folder, r.unit).stat().st_mtime_ns)
-    wanted = {result.unit.method: result.digest for result in by_age} | (digests or {})
-    old = Counter(r.unit.method for r in results if r.digest != wanted[r.unit.method])
+    wanted = {result.unit.kind: result.digest for result in by_age} | (digests or {})
+    old = Counter(r.unit.method for r in results if r.digest != wanted[r.unit.kind])
     notices = [f'{method}: {old[method]} units of another configuration' for method in old]
-    return [r for r in results if r.digest == wanted[r.unit.method]], notices
+    return [r for r in results if r.digest == wanted[r.unit.kind]], notices
 
 
 def groups(folder: Path) -> list[Path]:
@@ -95,11 +99,11 @@ def groups(folder: Path) -> list[Path]:
 
 
 def strict(value: Any) -> Any:
-    """The value with non-finite numbers as None, because JSON has neither NaN nor infinity."""
+    """The value in seven figures; NaN and infinity, which JSON does not have, become None."""
     if isinstance(value, dict):
         return {str(key): strict(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [strict(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    if isinstance(value, float):
+        return float(f'{value:.7g}') if math.isfinite(value) else None
     return value

@@ -145,7 +145,8 @@ def build_source(config: dict[str, Any]) -> RegressionSource:
 
 def load_splits(config: dict[str, Any]) -> dict[str, Arrays]:
     """The splits of a source, drawn once per process: pseudo-labels of large sets take seconds."""
-    return _load(tuple(sorted((key, value) for key, value in config.items())))
+    items = ((key, tuple(v) if isinstance(v, list) else v) for key, v in config.items())
+    return _load(tuple(sorted(items)))
 
 
 @lru_cache(maxsize=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,14 +39,22 @@ class UCISource(RegressionSource):
     Args:
         name: one of the twelve sets, or the path of a numeric CSV file with a header row.
         root: folder of the CSV files; None is ``$HETPOSE_DATA/uci`` or ``data/uci``.
+        targets: names of the columns to predict from all others; None draws them.
         kwargs: of RegressionSource.
     """
 
     standardise = True
 
-    def __init__(self, name: str, root: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        root: str | None = None,
+        targets: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         name = str(name)
+        self.targets = None if targets is None else tuple(targets)
         if name not in UCI_SETS and not name.endswith('.csv'):
             raise unknown_name('data set', name, UCI_SETS)
         self.name = name
@@ -54,13 +63,12 @@ class UCISource(RegressionSource):
     @cached_property
     def table(self) -> np.ndarray:
         """The whole table, (N, columns)."""
-        names, values = read_csv(self.path)
-        inputs = self._inputs(values.shape[1])
+        self.columns, values = read_csv(self.path)
+        inputs, targets = self._counts()
         if inputs < 1:
-            raise UserError(
-                f'{self.path}: {len(names)} columns; a quarter of them must be at least one input'
-            )
-        needed = NEIGHBOURS_PER_DIMENSION * (values.shape[1] - inputs)
+            rule = 'at least one must be' if self.targets else 'a quarter of them must be at least'
+            raise UserError(f'{self.path}: {len(self.columns)} columns; {rule} one input')
+        needed = NEIGHBOURS_PER_DIMENSION * targets
         if len(values) < needed:
             raise UserError(
                 f'{self.path}: {len(values)} data rows; the pseudo-labels need k = {needed}'
@@ -69,17 +77,27 @@ class UCISource(RegressionSource):
 
     @property
     def dims(self) -> tuple[int, int]:
-        columns = self.table.shape[1]
-        return self._inputs(columns), columns - self._inputs(columns)
+        assert len(self.table)
+        return self._counts()
 
     def draw(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         order = rng.permutation(self.table.shape[1])
-        inputs = self._inputs(len(order))
+        inputs, _ = self._counts()
+        if self.targets is not None:
+            chosen = [self.columns.index(name) for name in self.targets]
+            order = np.array([i for i in range(len(order)) if i not in chosen] + chosen)
         return {'x': self.table[:, order[:inputs]], 'y': self.table[:, order[inputs:]]}
 
-    @staticmethod
-    def _inputs(columns: int) -> int:
-        return int(INPUT_FRACTION * columns)
+    def _counts(self) -> tuple[int, int]:
+        """How many columns are inputs, and how many targets."""
+        total = len(self.columns)
+        if self.targets is None:
+            inputs = int(INPUT_FRACTION * total)
+            return inputs, total - inputs
+        for name in self.targets:
+            if name not in self.columns:
+                raise unknown_name(f'column of {self.path}', name, self.columns)
+        return total - len(set(self.targets)), len(set(self.targets))
 
     def __str__(self) -> str:
         return f'{self.path} (trial {self.trial}, {self.protocol})'

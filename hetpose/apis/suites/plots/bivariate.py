@@ -11,8 +11,8 @@ from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from hetpose.apis.suites.plan import Suite
-from hetpose.apis.suites.plots.style import BLACK, GREY, LABELS, LINES, grid, save, style
+from hetpose.apis.suites.plan import Suite, rank
+from hetpose.apis.suites.plots.style import BLACK, GREY, grid, label_of, line_of, save, style
 from hetpose.apis.suites.store import Result
 from hetpose.fileio import atomic_path
 
@@ -27,13 +27,13 @@ RADIUS = 2.0  # standard deviations
 def draw_ellipses(suite: Suite, results: Sequence[Result], folder: Path) -> list[Path]:
     """A still and an animation per start, from the first trial."""
     paths = []
-    for dataset in suite.datasets:
+    for dataset in suite.present(results):
         runs = {
             r.unit.method: r.extra
             for r in results
             if r.unit.dataset == dataset and r.unit.trial == 0 and r.extra.get('trajectory')
         }
-        methods = [m for m in suite.methods if m in runs]
+        methods = sorted(runs, key=rank)
         if methods:
             with style():
                 paths.append(_still(methods, runs, folder / f'ellipses_{dataset}.png'))
@@ -104,8 +104,8 @@ def _still(methods: list[str], runs: dict[str, Any], path: Path) -> Path:
     figure, axes = grid(*shape, 1.75 * shape[1] + 0.6, 1.75 * shape[0] + 0.9)
     for row, method in zip(axes, methods, strict=True):
         steps, means, covariances = _path(runs[method])
-        colour = LINES[method][0]
-        row[0].set_ylabel(LABELS[method], color=colour, weight='bold')
+        colour = line_of(method)[0]
+        row[0].set_ylabel(label_of(method), color=colour, weight='bold')
         for ax, index in zip(row, indices, strict=True):
             _prepare(ax, runs[method], limits)
             _link(ax, means[index], runs[method])
@@ -127,9 +127,9 @@ def _animation(methods: list[str], runs: dict[str, Any], path: Path) -> Path:
     figure, axes = grid(1, len(methods), 2.3 * len(methods), 2.75)
     artists = {}
     for ax, method in zip(axes[0], methods, strict=True):
-        colour = LINES[method][0]
+        colour = line_of(method)[0]
         _prepare(ax, runs[method], limits)
-        ax.set_title(LABELS[method], color=colour, loc='center')
+        ax.set_title(label_of(method), color=colour, loc='center')
         (track,) = ax.plot([], [], color=colour, linewidth=1, alpha=0.7)
         rings = [ax.plot([], [], color=colour, alpha=a)[0] for a in np.linspace(0.15, 1, TRAIL)]
         (dot,) = ax.plot([], [], marker='o', markersize=3.5, color=colour)

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from hetpose.apis.suites.plan import HELDOUT, PAPER, Suite
+from hetpose.apis.suites.plan import HELDOUT, PAPER, Suite, rank
 from hetpose.apis.suites.plots.style import (
-    LABELS,
-    LINES,
     METRIC_LABELS,
     grid,
+    label_of,
+    line_of,
     plain_log_ticks,
     save,
     shared_legend,
@@ -30,7 +30,7 @@ PARTS = {HELDOUT: 'validation data', PAPER: 'training data'}
 def draw_convergence(suite: Suite, results: Sequence[Result], folder: Path) -> list[Path]:
     """One figure per dataset, one panel per metric."""
     paths = []
-    for dataset in suite.datasets:
+    for dataset in suite.present(results):
         chosen = [r for r in results if r.unit.dataset == dataset and r.curve]
         metrics = [m for m in suite.metrics if any(_series(r, m)[0].size for r in chosen)]
         if not chosen or not metrics:
@@ -38,7 +38,7 @@ def draw_convergence(suite: Suite, results: Sequence[Result], folder: Path) -> l
         with style():
             figure, axes = grid(1, len(metrics), 3.9 * len(metrics), 3.9)
             for ax, metric in zip(axes[0], metrics, strict=True):
-                _panel(ax, suite, chosen, metric)
+                _panel(ax, chosen, metric)
             part = PARTS[chosen[0].settings.protocol]
             figure.suptitle(f'{suite.name}: {dataset} ({part})', x=0.01, ha='left', weight='bold')
             shared_legend(figure, axes[0, 0], columns=7 if len(metrics) > 2 else 5)
@@ -46,22 +46,22 @@ def draw_convergence(suite: Suite, results: Sequence[Result], folder: Path) -> l
     return paths
 
 
-def _panel(ax: Axes, suite: Suite, results: Sequence[Result], metric: str) -> None:
+def _panel(ax: Axes, results: Sequence[Result], metric: str) -> None:
     drawn = []
-    for method in suite.methods:
+    for method in sorted({r.unit.method for r in results}, key=rank):
         series = [_series(r, metric) for r in results if r.unit.method == method]
         if not series:
             continue
-        colour, dashes = LINES[method]
+        colour, dashes = line_of(method)
         epochs = np.unique(np.concatenate([e for e, _ in series]))
         if not epochs.size:  # a legend entry all the same: the method was run
-            ax.plot([], [], color=colour, linestyle=dashes, label=LABELS[method])
+            ax.plot([], [], color=colour, linestyle=dashes, label=label_of(method))
             continue
         values = np.full((len(series), len(epochs)), np.nan)
         for row, (e, v) in zip(values, series, strict=True):
             row[np.searchsorted(epochs, e)] = v
         mean = np.nanmean(values, axis=0)
-        ax.plot(epochs, mean, color=colour, linestyle=dashes, label=LABELS[method])
+        ax.plot(epochs, mean, color=colour, linestyle=dashes, label=label_of(method))
         if len(series) > 1:
             low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
             ax.fill_between(epochs, low, high, color=colour, alpha=0.12, linewidth=0)

@@ -10,7 +10,15 @@ from matplotlib.axes import Axes
 
 from hetpose.apis.suites import paper
 from hetpose.apis.suites.plan import Suite
-from hetpose.apis.suites.plots.style import GREY, LABELS, LINES, grid, save, shared_legend, style
+from hetpose.apis.suites.plots.style import (
+    GREY,
+    grid,
+    label_of,
+    line_of,
+    save,
+    shared_legend,
+    style,
+)
 from hetpose.apis.suites.store import Result
 
 QUANTITIES = {'time_ms': 'time per step (ms)', 'memory_mb': 'memory of a step (MB)'}
@@ -25,7 +33,7 @@ def draw_cost(suite: Suite, results: Sequence[Result], folder: Path) -> list[Pat
     with style():
         figure, axes = grid(1, 2, 9.5, 4.6)
         for ax, (quantity, label) in zip(axes[0], QUANTITIES.items(), strict=True):
-            _panel(ax, suite, chosen, quantity)
+            _panel(ax, chosen, quantity)
             ax.set(title=label, xlabel='dimension', yscale='log')
             ax.set_xticks(range(4, 33, 4))
         figure.suptitle(
@@ -38,8 +46,8 @@ def draw_cost(suite: Suite, results: Sequence[Result], folder: Path) -> list[Pat
         return [save(figure, folder / 'cost.png')]
 
 
-def _panel(ax: Axes, suite: Suite, results: Sequence[Result], quantity: str) -> None:
-    for method in suite.methods:
+def _panel(ax: Axes, results: Sequence[Result], quantity: str) -> None:
+    for method in sorted({result.unit.method for result in results}, key=rank):
         values: dict[int, list[float]] = {}
         for result in results:
             value = result.cost.get(quantity)
@@ -47,17 +55,19 @@ def _panel(ax: Axes, suite: Suite, results: Sequence[Result], quantity: str) -> 
                 values.setdefault(int(result.unit.dataset[1:]), []).append(value)
         if values:
             dims = sorted(values)
-            colour, dashes = LINES[method]
+            colour, dashes = line_of(method)
             means = [np.mean(values[d]) for d in dims]
-            ax.plot(dims, means, marker='o', ms=3.5, color=colour, ls=dashes, label=LABELS[method])
+            ax.plot(
+                dims, means, marker='o', ms=3.5, color=colour, ls=dashes, label=label_of(method)
+            )
     for method, series in paper.compute()[quantity].items():
         if method in PAPER_METHODS:
-            colour = GREY if method == paper.OTHERS else LINES[method][0]
+            colour = GREY if method == paper.OTHERS else line_of(method)[0]
             ax.plot(
                 list(series), list(series.values()),
                 marker='s', ms=4, mfc='white', color=colour, linewidth=1, alpha=0.8,
             )  # fmt: skip
-            name = 'other methods' if method == paper.OTHERS else LABELS[method]
+            name = 'other methods' if method == paper.OTHERS else label_of(method)
             ax.annotate(
                 f'paper: {name}',
                 (max(series), series[max(series)]),

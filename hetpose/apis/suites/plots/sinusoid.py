@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from hetpose.apis.suites.plan import Suite
-from hetpose.apis.suites.plots.style import GREY, LABELS, LINES, grid, save, style
+from hetpose.apis.suites.plan import Suite, rank
+from hetpose.apis.suites.plots.style import GREY, grid, label_of, line_of, save, style
 from hetpose.apis.suites.store import Result
 
 COLUMNS = 3
@@ -25,13 +25,13 @@ TITLES = {
 def draw_sinusoids(suite: Suite, results: Sequence[Result], folder: Path) -> list[Path]:
     """One figure per function, from the first trial that kept its fit."""
     paths = []
-    for dataset in suite.datasets:
+    for dataset in suite.present(results):
         fits = {
             r.unit.method: r.extra['fit']
             for r in reversed(results)
             if r.unit.dataset == dataset and r.extra.get('fit')
         }
-        methods = [m for m in suite.methods if m in fits]
+        methods = sorted(fits, key=rank)
         if not methods:
             continue
         rows = math.ceil(len(methods) / COLUMNS)
@@ -60,7 +60,7 @@ def draw_sinusoids(suite: Suite, results: Sequence[Result], folder: Path) -> lis
 def _panel(ax: Axes, method: str, fit: dict[str, Any]) -> None:
     x, mean, true_mean = (np.array(fit[key], dtype=float) for key in ('x', 'mean', 'true_mean'))
     true_std = np.array(fit['true_std'], dtype=float)
-    colour = LINES[method][0]
+    colour = line_of(method)[0]
     edge: dict[str, Any] = {'color': GREY, 'linewidth': 0.9, 'linestyle': (0, (3, 1.5))}
     ax.fill_between(
         x, true_mean - 2 * true_std, true_mean + 2 * true_std, color='#DDDDDD', linewidth=0
@@ -72,7 +72,7 @@ def _panel(ax: Axes, method: str, fit: dict[str, Any]) -> None:
         for side in (-2, 2):
             ax.plot(x, mean + side * std, color=colour, linewidth=0.6)
     ax.plot(x, mean, color=colour, linewidth=1.4)
-    ax.set_title(LABELS[method])
+    ax.set_title(label_of(method))
     reach = 1.15 * float(np.max(np.abs(true_mean) + 2 * true_std))
     ax.set_ylim(-reach, reach)
     ax.set_xlim(x[0], x[-1])

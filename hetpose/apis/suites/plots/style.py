@@ -52,6 +52,20 @@ LABELS = {
     'anchored_student': 'Anchored, Student-t',
     'natural': 'Natural parameters',
 }
+# Methods of one's own take these, by their names.
+OTHERS = tuple((colour, dashes) for dashes in (SOLID, DASHED) for colour in (GREY, BLACK, SKY))
+
+
+def line_of(method: str) -> tuple[str, Any]:
+    """Colour and dashes of a method."""
+    return LINES.get(method) or OTHERS[sum(method.encode()) % len(OTHERS)]
+
+
+def label_of(method: str) -> str:
+    """The name of a method in a legend."""
+    return LABELS.get(method, method)
+
+
 METRIC_LABELS = {
     'loss': 'training loss',
     'mse': 'MSE',
