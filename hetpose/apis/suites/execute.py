@@ -34,6 +34,8 @@ from hetpose.paths import config_root, data_root, existing
 CURVE_POINTS = 20
 FIT_POINTS = 801
 COSTS = {'milliseconds_per_step': 'time_ms', 'peak_memory_mb': 'memory_mb'}
+# Keys of a config that no number depends on.
+NOT_IN_DIGEST = ('default_hooks', 'log_level', 'custom_imports', 'default_scope', 'runner_type')
 NUMERICAL = (DivergedError, NotPositiveDefiniteError, FloatingPointError, torch.linalg.LinAlgError)
 
 
@@ -69,6 +71,8 @@ def config_digest(
     """
     tables = tables or Tables()
     content = method_config(method, settings).to_dict()
+    for key in NOT_IN_DIGEST:
+        content.pop(key, None)
     content['version'] = RESULTS_VERSION
     if settings.suite == 'uci':
         content['data'] = file_digest(_table(dataset, tables))
