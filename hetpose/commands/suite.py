@@ -9,6 +9,7 @@ examples:
   hetpose suite multivariate --dims 4 8 --trials 1 --epochs 20
   hetpose suite uci --datasets red_wine concrete --methods nll anchored --jobs 2
   hetpose suite uci --protocol paper --methods w2_bound
+  hetpose suite uci --datasets concrete --methods nll my_method.py
   hetpose suite uci --csv measurements.csv --targets pressure flow
   hetpose suite uci --report work_dirs/suites/uci
 
@@ -27,7 +28,12 @@ from hetpose.errors import UserError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('suite', help='bivariate, univariate, multivariate or uci')
-    parser.add_argument('--methods', nargs='+', metavar='METHOD', help='default: all')
+    parser.add_argument(
+        '--methods',
+        nargs='+',
+        metavar='METHOD',
+        help='names, or config files of your own (default: all)',
+    )
     parser.add_argument('--datasets', nargs='+', metavar='DATASET', help='default: all')
     parser.add_argument(
         '--dims', nargs='+', type=int, metavar='D', help='dimensions (multivariate only)'
@@ -77,17 +83,20 @@ def run(args: argparse.Namespace) -> None:
     else:
         name = '-'.join([args.suite, *(Path(path).stem for path in args.csv or ())])
         datasets = [f'd{dim}' for dim in args.dims] if args.dims else args.datasets
+        own = tuple(name for name in args.methods or () if name.endswith('.py'))
         report = apis.run_suite(
             args.suite,
             args.out or Path('work_dirs') / 'suites' / name,
-            methods=args.methods,
+            methods=args.methods and [name for name in args.methods if name not in own],
             datasets=datasets,
             trials=args.trials,
             epochs=args.epochs,
             protocol=args.protocol,
             warm_up=args.warm_up,
             jobs=os.cpu_count() or 1 if args.jobs is None else args.jobs,
-            tables=apis.Tables(args.data_root, tuple(args.csv or ()), tuple(args.targets or ())),
+            given=apis.Given(
+                args.data_root, tuple(args.csv or ()), tuple(args.targets or ()), own
+            ),
         )
         reports = [report]
     for folder, text in reports:

@@ -19,7 +19,7 @@ from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from mmpose.registry import MODELS
 
-from hetpose.apis.suites.plan import HELDOUT, RESULTS_VERSION, Settings, Tables, Unit
+from hetpose.apis.suites.plan import HELDOUT, RESULTS_VERSION, Given, Settings, Unit
 from hetpose.apis.suites.store import DIVERGED, Result
 from hetpose.datasets.regression.sinusoid import AMPLITUDES, HALF_WIDTH
 from hetpose.engine.hooks.cost import COST_KEY
@@ -39,10 +39,10 @@ NOT_IN_DIGEST = ('default_hooks', 'log_level', 'custom_imports', 'default_scope'
 NUMERICAL = (DivergedError, NotPositiveDefiniteError, FloatingPointError, torch.linalg.LinAlgError)
 
 
-def method_config(method: str, settings: Settings) -> Config:
+def method_config(method: str, settings: Settings, given: Given | None = None) -> Config:
     """The config of a method under the given settings, before a dataset and a trial are chosen."""
-    folder = existing(config_root() / settings.suite, 'configs of the suite')
-    config = load_config(folder / f'{method}.py')
+    own = given.configs if given else {}
+    config = load_config(own.get(method) or config_root() / settings.suite / f'{method}.py')
     # Methods that train their mean alone to begin with have their warm-up built in.
     trains_mean_first = config.method.objective.type == 'MSEObjective'
     covariance = config.method.get('covariance')
@@ -63,28 +63,28 @@ def method_config(method: str, settings: Settings) -> Config:
 
 
 def config_digest(
-    dataset: str, method: str, settings: Settings, tables: Tables | None = None
+    dataset: str, method: str, settings: Settings, given: Given | None = None
 ) -> str:
     """What a result depends on: the config, the data and the version of the code.
 
     A stored result of another digest is not reused. The digest is the same on every machine.
     """
-    tables = tables or Tables()
-    content = method_config(method, settings).to_dict()
+    given = given or Given()
+    content = method_config(method, settings, given).to_dict()
     for key in NOT_IN_DIGEST:
         content.pop(key, None)
     content['version'] = RESULTS_VERSION
     if settings.suite == 'uci':
-        content['data'] = file_digest(_table(dataset, tables))
-        content['targets'] = tables.targets if dataset in tables.names else ()
+        content['data'] = file_digest(_table(dataset, given))
+        content['targets'] = given.targets if dataset in given.datasets else ()
     text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _table(dataset: str, tables: Tables) -> Path:
-    own = tables.names
+def _table(dataset: str, given: Given) -> Path:
+    own = given.datasets
     path = (
-        Path(own[dataset]) if dataset in own else data_root('uci', tables.root) / f'{dataset}.csv'
+        Path(own[dataset]) if dataset in own else data_root('uci', given.root) / f'{dataset}.csv'
     )
     return existing(path, 'table')
 
@@ -96,19 +96,19 @@ def file_digest(path: Path) -> str:
 
 
 def unit_config(
-    unit: Unit, settings: Settings, work_dir: Path, tables: Tables | None = None
+    unit: Unit, settings: Settings, work_dir: Path, given: Given | None = None
 ) -> Config:
     """The config of one unit."""
-    tables = tables or Tables()
-    config = method_config(unit.method, settings)
-    config.dataset = tables.names.get(unit.dataset, unit.dataset)
+    given = given or Given()
+    config = method_config(unit.method, settings, given)
+    config.dataset = given.datasets.get(unit.dataset, unit.dataset)
     config.trial = unit.trial
     config.work_dir = str(work_dir)
     config.experiment_name = f'{settings.suite}-{unit.name}'.replace('/', '-')
     if settings.suite == 'uci':
-        config.source.root = tables.root
-        if unit.dataset in tables.names and tables.targets:
-            config.source.targets = list(tables.targets)
+        config.source.root = given.root
+        if unit.dataset in given.datasets and given.targets:
+            config.source.targets = list(given.targets)
     return config
 
 
@@ -117,12 +117,12 @@ def run_unit(
     settings: Settings,
     digest: str,
     folder: Path,
-    tables: Tables | None = None,
+    given: Given | None = None,
     on_epoch: Callable[[], None] = lambda: None,
 ) -> Result:
     """Train and measure; a numerical failure is a result, not an error."""
     work_dir = folder / 'runs' / unit.name
-    runner = build_runner(unit_config(unit, settings, work_dir, tables))
+    runner = build_runner(unit_config(unit, settings, work_dir, given))
     curve = CurveHook()
     runner.register_hook(curve)
     runner.register_hook(ProgressHook(settings.epochs, on_epoch))

@@ -18,7 +18,7 @@ BASELINE = 'homoscedastic'
 # run again. tests/apis/suites/test_version.py compares short runs with stored ones.
 RESULTS_VERSION = 1
 
-# The order of tables and plots; methods of other names follow by name.
+# The order of given and plots; methods of other names follow by name.
 ORDER = (
     'mse',
     BASELINE,
@@ -44,7 +44,7 @@ def known_methods(suite: str) -> tuple[str, ...]:
 
 
 def rank(method: str) -> tuple[int, str]:
-    """The place of a method in tables and plots."""
+    """The place of a method in given and plots."""
     return (ORDER.index(method) if method in ORDER else len(ORDER), method)
 
 
@@ -118,27 +118,38 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Tables:
-    """Where the tables of the UCI suite lie.
+class Given:
+    """What a user adds to a suite: data and methods of their own.
 
     Args:
-        root: folder of the CSV files of the twelve sets; None is ``$HETPOSE_DATA/uci`` or
+        root: folder of the CSV files of the twelve UCI sets; None is ``$HETPOSE_DATA/uci`` or
             ``data/uci``.
-        own: CSV files of one's own, studied under the names of the files.
-        targets: columns of the files of one's own to predict, by name; empty draws them.
+        tables: CSV files, studied by the uci suite under the names of the files.
+        targets: columns of these files to predict, by name; empty draws them.
+        methods: config files of methods, named like the files.
     """
 
     root: str | None = None
-    own: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
 
     @property
-    def names(self) -> dict[str, str]:
-        """The files of one's own by the name of their dataset."""
-        names = {Path(path).stem: str(Path(path).resolve()) for path in self.own}
-        if len(names) < len(self.own):
-            raise UserError('--csv: two files have the same name')
-        return names
+    def datasets(self) -> dict[str, str]:
+        """The files of the tables by the name of their dataset."""
+        return _by_stem(self.tables, '--csv')
+
+    @property
+    def configs(self) -> dict[str, str]:
+        """The config files by the name of their method."""
+        return _by_stem(self.methods, '--methods')
+
+
+def _by_stem(paths: Sequence[str], option: str) -> dict[str, str]:
+    names = {Path(path).stem: str(Path(path).resolve()) for path in paths}
+    if len(names) < len(paths):
+        raise UserError(f'{option}: two files have the same name')
+    return names
 
 
 @dataclass(frozen=True)
@@ -171,18 +182,20 @@ def plan_units(
     methods: Sequence[str] | None = None,
     datasets: Sequence[str] | None = None,
     trials: int | None = None,
-    tables: Tables | None = None,
+    given: Given | None = None,
 ) -> list[Unit]:
     """Every (dataset, method, trial), trial by trial, so that an early stop leaves whole trials.
 
     The held-out protocol always includes the homoscedastic baseline if the suite has it.
     """
-    methods = list(dict.fromkeys(methods or suite.methods))
-    own = list(tables.names) if tables else []
-    datasets = list(dict.fromkeys(datasets or own or suite.datasets))
+    given = given or Given()
+    methods = list(
+        dict.fromkeys([*(suite.methods if methods is None else methods), *given.configs])
+    )
+    datasets = list(dict.fromkeys(datasets or given.datasets or suite.datasets))
     for kind, names, known in (
-        ('method', methods, suite.methods),
-        ('dataset', datasets, (*own, *suite.datasets)),
+        ('method', methods, (*suite.methods, *given.configs)),
+        ('dataset', datasets, (*suite.datasets, *given.datasets)),
     ):
         for name in names:
             if name not in known:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hetpose.apis.suites.execute import config_digest, run_unit
-from hetpose.apis.suites.plan import Settings, Tables, find_suite, plan_units
+from hetpose.apis.suites.plan import Given, Settings, find_suite, plan_units
 from hetpose.apis.suites.report import build_report
 from hetpose.apis.suites.schedule import run_units
 from hetpose.apis.suites.store import groups
 from hetpose.errors import UserError
 
-__all__ = ['Tables', 'find_suite', 'rebuild_reports', 'run_suite']
+__all__ = ['Given', 'find_suite', 'rebuild_reports', 'run_suite']
 
 
 def run_suite(
@@ -26,7 +26,7 @@ def run_suite(
     protocol: str | None = None,
     warm_up: bool = False,
     jobs: int = 1,
-    tables: Tables | None = None,
+    given: Given | None = None,
 ) -> tuple[Path, str]:
     """Run what is missing of a suite and write its report; returns its folder and the Markdown.
 
@@ -41,11 +41,11 @@ def run_suite(
         suite.epochs if epochs is None else epochs,
         warm_up,
     )
-    units = plan_units(suite, settings, methods, datasets, trials, tables)
+    units = plan_units(suite, settings, methods, datasets, trials, given)
     kinds = dict.fromkeys(unit.kind for unit in units)
-    digests = {kind: config_digest(*kind, settings, tables) for kind in kinds}
+    digests = {kind: config_digest(*kind, settings, given) for kind in kinds}
     folder = out / settings.folder
-    run_units(run_unit, units, settings, folder, digests, tables, jobs)
+    run_units(run_unit, units, settings, folder, digests, given, jobs)
     return folder, build_report(folder, digests)
 
 

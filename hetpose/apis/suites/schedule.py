@@ -16,7 +16,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from hetpose.apis.suites.plan import Settings, Tables, Unit
+from hetpose.apis.suites.plan import Given, Settings, Unit
 from hetpose.apis.suites.store import Digests, Result, load, save, unit_path
 from hetpose.errors import UserError
 
@@ -25,7 +25,7 @@ THREADS = 1
 THREAD_VARIABLES = ('OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS')
 POLL_SECONDS = 0.5
 
-Execute = Callable[..., Result]  # (unit, settings, digest, folder, tables, on_epoch) -> Result
+Execute = Callable[..., Result]  # (unit, settings, digest, folder, given, on_epoch) -> Result
 _report_epoch: Callable[[], None]
 
 
@@ -51,7 +51,7 @@ def run_units(
     settings: Settings,
     folder: Path,
     digests: Digests,
-    tables: Tables | None = None,
+    given: Given | None = None,
     jobs: int = 1,
 ) -> None:
     """Run what is pending; after a kill, the same call continues with what is missing."""
@@ -74,7 +74,7 @@ def run_units(
     )
     try:
         futures = {
-            pool.submit(_work, execute, unit, settings, digests[unit.kind], folder, tables): unit
+            pool.submit(_work, execute, unit, settings, digests[unit.kind], folder, given): unit
             for unit in pending
         }
         _follow(futures, epochs, settings.epochs, folder)
@@ -159,10 +159,10 @@ def _work(
     settings: Settings,
     digest: str,
     folder: Path,
-    tables: Tables | None,
+    given: Given | None,
 ) -> Result:
     _log_to(folder / 'logs' / f'{unit.dataset}-{unit.method}-{unit.trial}.log')
-    result = execute(unit, settings, digest, folder, tables, _report_epoch)
+    result = execute(unit, settings, digest, folder, given, _report_epoch)
     save(folder, result)
     return result
 

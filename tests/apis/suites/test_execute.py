@@ -5,16 +5,24 @@ import re
 import numpy as np
 import pytest
 import torch
+from helpers_suite import write_table
 from mmengine.hooks import Hook
 
 from hetpose.apis.suites import execute
-from hetpose.apis.suites.execute import config_digest, method_config, run_unit, unit_config
-from hetpose.apis.suites.plan import METHODS, SUITES, Settings, Unit
+from hetpose.apis.suites.execute import (
+    config_digest,
+    file_digest,
+    method_config,
+    run_unit,
+    unit_config,
+)
+from hetpose.apis.suites.plan import SUITES, Given, Settings, Unit
 from hetpose.apis.suites.run import rebuild_reports, run_suite
 from hetpose.apis.suites.store import load_all
 from hetpose.engine.launch import build_runner
 from hetpose.engine.suite import resolve
 from hetpose.errors import UserError
+from hetpose.paths import config_root
 
 SETTINGS = Settings('uci', 'heldout', 1)
 ROWS, COLUMNS = 200, 6
@@ -30,7 +38,7 @@ def data(tmp_path):
     folder.mkdir()
     header = ','.join(f'c{i}' for i in range(COLUMNS))
     np.savetxt(folder / 'concrete.csv', table, delimiter=',', header=header, comments='')
-    return str(folder)
+    return Given(str(folder))
 
 
 def batches(runner):
@@ -39,7 +47,7 @@ def batches(runner):
 
 def test_methods_of_a_trial_share_weights_batches_and_columns(tmp_path, data):
     reference = None
-    for method in METHODS:
+    for method in SUITES['uci'].methods:
         settings = Settings('uci', 'heldout', 2)
         config = unit_config(Unit('concrete', method, 3), settings, tmp_path / method, data)
         runner = build_runner(config)
@@ -89,8 +97,8 @@ def test_a_unit_gives_metrics_curve_cost_and_progress(tmp_path, data):
 
 
 def test_a_numerical_failure_is_a_result(tmp_path, data, monkeypatch):
-    def hopeless(method, settings):
-        config = method_config(method, settings)
+    def hopeless(*arguments):
+        config = method_config(*arguments)
         config.optim_wrapper.optimizer.lr = 1e30
         return config
 
@@ -120,9 +128,11 @@ def test_weights_that_break_in_the_last_step_of_an_epoch_are_a_result(tmp_path, 
     assert 'NaN' in result.divergence['reason']
 
 
-def test_digest_follows_every_setting():
+def test_digest_follows_every_setting(tmp_path):
+    write_table(tmp_path / 'concrete.csv')
+    given = Given(str(tmp_path))
     digests = {
-        config_digest('nll', settings)
+        config_digest('concrete', 'nll', settings, given)
         for settings in (
             SETTINGS,
             Settings('uci', 'heldout', 2),
@@ -132,16 +142,37 @@ def test_digest_follows_every_setting():
         )
     }
     assert len(digests) == 5
-    assert config_digest('nll', SETTINGS) == config_digest('nll', SETTINGS)
+    assert config_digest('concrete', 'nll', SETTINGS, given) in digests
 
 
-def test_digest_follows_the_data_root(tmp_path, monkeypatch):
-    monkeypatch.setenv('HETPOSE_DATA', str(tmp_path))
-    default = config_digest('nll', SETTINGS)
-    assert config_digest('nll', SETTINGS, str(tmp_path / 'uci')) == default
-    assert config_digest('nll', SETTINGS, str(tmp_path / 'other')) != default
-    monkeypatch.setenv('HETPOSE_DATA', str(tmp_path / 'elsewhere'))
-    assert config_digest('nll', SETTINGS) != default
+def test_digest_follows_data_and_code_but_not_their_place(tmp_path, monkeypatch):
+    here, there = tmp_path / 'here', tmp_path / 'there'
+    for folder in (here, there):
+        folder.mkdir()
+        write_table(folder / 'concrete.csv')
+    known = config_digest('concrete', 'nll', SETTINGS, Given(str(here)))
+    assert config_digest('concrete', 'nll', SETTINGS, Given(str(there))) == known
+    write_table(there / 'concrete.csv', rows=121)
+    file_digest.cache_clear()
+    assert config_digest('concrete', 'nll', SETTINGS, Given(str(there))) != known
+    monkeypatch.setattr(execute, 'RESULTS_VERSION', execute.RESULTS_VERSION + 1)
+    assert config_digest('concrete', 'nll', SETTINGS, Given(str(here))) != known
+
+
+def test_a_method_and_a_table_of_ones_own_need_no_line_of_the_package(tmp_path):
+    table = write_table(tmp_path / 'mine.csv')
+    method = tmp_path / 'gentle.py'
+    base = config_root() / 'uci' / 'nll.py'
+    method.write_text(f'_base_ = [{str(base)!r}]\nfloor = 0.5\n')
+    given = Given(tables=(str(table),), targets=('column1', 'column2'), methods=(str(method),))
+    folder, text = run_suite('uci', tmp_path / 'out', methods=['nll'], given=given, epochs=1,
+                             trials=1)  # fmt: skip
+    assert {r.unit.kind for r in load_all(folder)} == {
+        ('mine', 'nll'), ('mine', 'gentle'), ('mine', 'homoscedastic')
+    }  # fmt: skip
+    assert '## mine' in text
+    assert 'gentle' in text
+    assert list((folder / 'plots').glob('*mine*'))
 
 
 @pytest.mark.parametrize('suite', SUITES.values(), ids=lambda suite: suite.name)
@@ -166,7 +197,7 @@ def test_two_jobs_give_the_numbers_of_one(tmp_path, data, capsys):
     def run(name, jobs):
         folder, text = run_suite(
             'uci', tmp_path / name, methods=['w2_bound'], datasets=['concrete'],
-            trials=1, epochs=1, jobs=jobs, data_root=data,
+            trials=1, epochs=1, jobs=jobs, given=data,
         )  # fmt: skip
         return folder, text, {r.unit: (r.metrics, r.curve) for r in load_all(folder)}
 

@@ -149,8 +149,8 @@ def test_units_of_another_configuration_are_left_out_and_named(tmp_path):
         unit = Unit('concrete', 'nll', trial)
         save(tmp_path, Result(unit, settings, digest, metrics={'mse': 1.0, 'nll': nll}))
     said = 'left out: nll: 2 units of another configuration.'
-    for text in (build_report(tmp_path, {'nll': 'new'}), build_report(tmp_path)):
+    for text in (build_report(tmp_path, {('concrete', 'nll'): 'new'}), build_report(tmp_path)):
         assert said in text
         assert '0.000' in text
         assert '10.000' not in text
-    assert 'left out: nll: 1 units' in build_report(tmp_path, {'nll': 'old'})
+    assert 'left out: nll: 1 units' in build_report(tmp_path, {('concrete', 'nll'): 'old'})

@@ -15,7 +15,7 @@ from hetpose.apis.suites.store import load_all, unit_path
 from hetpose.errors import UserError
 
 SETTINGS = Settings('uci', 'paper', 2)
-DIGESTS = dict.fromkeys(['mse', 'nll', 'w2', 'kl', 'faithful'], 'same')
+DIGESTS = {('air', method): 'same' for method in ('mse', 'nll', 'w2', 'kl', 'faithful')}
 TESTS = Path(suite_workers.__file__).parent
 
 
@@ -77,7 +77,7 @@ def test_a_killed_run_keeps_its_results_and_leaves_no_worker(tmp_path):
         from hetpose.apis.suites.schedule import run_units
         if __name__ == '__main__':
             units = [Unit('air', 'mse', 0), Unit('air', 'faithful', 0)]
-            digests = dict(mse='same', faithful='same')
+            digests = {{('air', method): 'same' for method in ('mse', 'faithful')}}
             run_units(suite_workers.quick, units, Settings('uci', 'paper', 2),
                       Path({str(tmp_path)!r}), digests)
     """)

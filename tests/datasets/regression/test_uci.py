@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from helpers_suite import write_table
 
@@ -30,3 +31,20 @@ def test_too_few_rows_or_columns_are_named(tmp_path) -> None:
 def test_a_missing_file_is_named(tmp_path) -> None:
     with pytest.raises(UserError, match='table not found'):
         _ = UCISource('concrete', root=str(tmp_path)).dims
+
+
+def test_named_targets_are_predicted_from_all_others(tmp_path) -> None:
+    path = write_table(tmp_path / 'table.csv', rows=200, columns=5)
+    source = UCISource(str(path), targets=('column3', 'column0'))
+    assert source.dims == (3, 2)
+    drawn = source.draw(np.random.default_rng(0))
+    np.testing.assert_array_equal(drawn['y'], source.table[:, [3, 0]])
+    np.testing.assert_array_equal(drawn['x'], source.table[:, [1, 2, 4]])
+
+
+def test_targets_that_are_no_columns_or_all_of_them_are_named(tmp_path) -> None:
+    path = write_table(tmp_path / 'table.csv', rows=200)
+    with pytest.raises(UserError, match=r"unknown column of .*'colum1'; known: column0"):
+        _ = UCISource(str(path), targets=('colum1',)).dims
+    with pytest.raises(UserError, match=r'table\.csv: 4 columns; at least one must be one input'):
+        _ = UCISource(str(path), targets=[f'column{i}' for i in range(4)]).dims

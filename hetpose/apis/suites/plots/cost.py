@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from hetpose.apis.suites import paper
-from hetpose.apis.suites.plan import Suite
+from hetpose.apis.suites.plan import Suite, rank
 from hetpose.apis.suites.plots.style import (
     GREY,
     grid,
