@@ -59,6 +59,7 @@ test_cfg = dict()
 
 default_hooks = dict(
     logger=dict(type='LoggerHook', interval=1000),
+    history=dict(type='ShortHistoryHook'),
     checkpoint=dict(
         type='CheckpointHook', interval=20, max_keep_ckpts=1, save_param_scheduler=False
     ),

@@ -27,6 +27,7 @@ _MODULES = {
     'loading': ('PoseModel', 'load_pose_model'),
     'logs': ('plot_curves',),
     'shipped': ('pack_model',),
+    'suites.results': ('write_results',),
     'suites.run': ('Given', 'find_suite', 'rebuild_reports', 'run_suite'),
     'trust': ('keep_weights',),
     'training': ('evaluate', 'join_processes', 'load_config', 'train'),

@@ -16,6 +16,7 @@ COMMANDS = {
     'calibrate': 'measure and correct the calibration of predicted covariances',
     'pseudo-labels': 'make a covariance for every training sample from its neighbours',
     'suite': 'run a regression suite and report it',
+    'results': 'write one document of all stored units of the suites',
     'prepare-pose': 'check, download and convert the pose data sets',
     'prepare-uci': 'download and clean the UCI sets',
     'export': 'write a model as an ONNX file',

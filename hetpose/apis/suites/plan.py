@@ -33,6 +33,7 @@ ORDER = (
     'hybrid',
     'anchored',
     'anchored_student',
+    'recommended',
     'natural',
 )
 

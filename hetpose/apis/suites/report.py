@@ -9,6 +9,7 @@ from typing import Any
 
 from hetpose.apis.suites import paper, plots
 from hetpose.apis.suites.plan import BASELINE, HELDOUT, ORDER, Suite, find_suite, rank
+from hetpose.apis.suites.recommended import CANDIDATES, RECOMMENDED, with_recommended
 from hetpose.apis.suites.statistics import Summary, summarise
 from hetpose.apis.suites.store import DIVERGED, Digests, Result, load_current, strict
 from hetpose.errors import UserError
@@ -22,6 +23,10 @@ ANCHORED_NOTE = (
     'anchored and anchored_student train their mean and then their covariance for the given '
     'epochs each; '
     'the other methods train both at once.'
+)
+RECOMMENDED_NOTE = (
+    f'{RECOMMENDED} is, in every trial, that one of {" and ".join(CANDIDATES)} whose NLL on '
+    'validation data is lower.'
 )
 NATURAL_NOTE = 'natural has no mean without its covariance and trains both from the start.'
 PROTOCOL_NOTES = {
@@ -40,6 +45,7 @@ def build_report(folder: Path, digests: Digests | None = None) -> str:
     results, left_out = load_current(folder, digests)
     if not results:
         raise UserError(f'no stored units in {folder}')
+    results = with_recommended(results)
     suite = find_suite(results[0].settings.suite)
     table = tabulate(suite, results)
     losers = not_better_than_baseline(table) if results[0].settings.protocol == HELDOUT else {}
@@ -95,17 +101,20 @@ def markdown(
 ) -> str:
     settings = results[0].settings
     trials = 1 + max(result.unit.trial for result in results)
+    units = sum(result.unit.method != RECOMMENDED for result in results)
     warm = ', mean alone for the first half' if settings.warm_up else ''
     lines = [
         f'# {suite.name} suite',
         '',
-        f'{settings.epochs} epochs{warm}, {trials} trial{"s" * (trials > 1)}, {len(results)} '
+        f'{settings.epochs} epochs{warm}, {trials} trial{"s" * (trials > 1)}, {units} '
         f'units. {PROTOCOL_NOTES[settings.protocol].capitalize()}.',
         '',
         _legend(suite, trials, losers),
     ]
     if any(result.unit.method.startswith('anchored') for result in results):
         lines += ['', ANCHORED_NOTE]
+    if any(result.unit.method == RECOMMENDED for result in results):
+        lines += ['', RECOMMENDED_NOTE]
     if settings.warm_up and any(result.unit.method == 'natural' for result in results):
         lines += ['', NATURAL_NOTE]
     if left_out:
@@ -149,7 +158,7 @@ def _dataset_table(
     for method in sorted(present, key=rank):
         row = [f'{method} {WORSE}' if method in losers else method]
         for metric in shown:
-            row.append(_cell(metrics[metric].get(method)))
+            row.append(cell(metrics[metric].get(method)))
             if metric in with_paper:
                 row.append(_paper_cell(published.get((dataset, method, metric))))
         row += [_cost_cell(metrics[cost].get(method)) for cost in costs]
@@ -161,7 +170,8 @@ def _cost_cell(summary: Summary | None) -> str:
     return '–' if summary is None else f'{summary.mean:.1f}'
 
 
-def _cell(summary: Summary | None) -> str:
+def cell(summary: Summary | None) -> str:
+    """A summary in a table: mean ± deviation, bold where it is best."""
     if summary is None:
         return '–'
     total = summary.count + summary.diverged

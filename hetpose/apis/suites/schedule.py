@@ -24,6 +24,7 @@ from hetpose.errors import UserError
 THREADS = 1
 THREAD_VARIABLES = ('OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS')
 POLL_SECONDS = 0.5
+EXECUTION = 'hetpose.apis.suites.execute'  # importing it takes as long as training a small unit
 
 Execute = Callable[..., Result]  # (unit, settings, digest, folder, given, on_epoch) -> Result
 _report_epoch: Callable[[], None]
@@ -86,11 +87,11 @@ def run_units(
 
 
 def _process_context() -> Any:
-    """Workers fork from a server that imported the package once; elsewhere they are spawned."""
+    """Workers fork from a server that imported all of it once; elsewhere they are spawned."""
     if 'forkserver' not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context('spawn')
     context = multiprocessing.get_context('forkserver')
-    context.set_forkserver_preload(['hetpose'])
+    context.set_forkserver_preload([EXECUTION])
     return context
 
 

@@ -11,6 +11,7 @@ from hetpose.engine.hooks.keep_lowest import KeepLowestHook
 from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook
 from hetpose.engine.hooks.plateau import TrainingLossPlateauHook
 from hetpose.engine.hooks.refresh_anchor import RefreshAnchorHook
+from hetpose.engine.hooks.short_history import ShortHistoryHook
 from hetpose.engine.hooks.show import ShowPoseHook
 from hetpose.engine.hooks.start import StartHook
 from hetpose.engine.hooks.trajectory import TrajectoryHook
@@ -27,6 +28,7 @@ __all__ = [
     'ObjectiveSwitchHook',
     'RefreshAnchorHook',
     'SafeCheckpointHook',
+    'ShortHistoryHook',
     'ShowPoseHook',
     'StartHook',
     'TrainingLossPlateauHook',

@@ -50,7 +50,7 @@ def test_stored_units_do_not_run_again(tmp_path, capsys):
 def test_another_configuration_is_not_reused_silently(tmp_path):
     units = run(tmp_path)
     assert pending_units(units, SETTINGS, tmp_path, DIGESTS) == ([], [])
-    pending, notices = pending_units(units, SETTINGS, tmp_path, {'mse': 'changed'})
+    pending, notices = pending_units(units, SETTINGS, tmp_path, {('air', 'mse'): 'changed'})
     assert pending == units
     assert 'another configuration' in notices[0]
     assert pending_units(units, Settings('uci', 'paper', 3), tmp_path, DIGESTS)[0] == units

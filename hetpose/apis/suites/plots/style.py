@@ -34,6 +34,7 @@ LINES: dict[str, tuple[str, Any]] = {
     'hybrid': (YELLOW, DASHED),
     'anchored': (GREEN, SOLID),
     'anchored_student': (GREEN, DASHED),
+    'recommended': (GREEN, DOTTED),
     'natural': (PINK, DASHED),
 }
 LABELS = {
@@ -50,6 +51,7 @@ LABELS = {
     'hybrid': 'Hybrid',
     'anchored': 'Anchored',
     'anchored_student': 'Anchored, Student-t',
+    'recommended': 'Recommended',
     'natural': 'Natural parameters',
 }
 # Methods of one's own take these, by their names.

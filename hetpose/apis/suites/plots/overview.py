@@ -1,0 +1,48 @@
+"""NLL of every method against the constant covariance, one row for each dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hetpose.apis.suites.plan import BASELINE, Suite, rank
+from hetpose.apis.suites.plots.style import grid, label_of, line_of, save, shared_legend, style
+from hetpose.apis.suites.store import Result
+
+LINEAR = 1.0  # nats around 0 within which the axis is linear
+
+
+def draw_overview(suite: Suite, results: Sequence[Result], path: Path) -> Path | None:
+    """Write the figure; None where no dataset has both the baseline and another method."""
+    nll: dict[str, dict[str, list[float]]] = {}
+    for result in results:
+        value = result.metric('nll')
+        if value is not None:
+            by_method = nll.setdefault(result.unit.dataset, {})
+            by_method.setdefault(result.unit.method, []).append(value)
+    datasets = [name for name in suite.present(results) if BASELINE in nll.get(name, {})]
+    methods = sorted({m for d in datasets for m in nll[d] if m != BASELINE}, key=rank)
+    if not datasets or not methods:
+        return None
+    with style():
+        figure, axes = grid(1, 1, 8.5, 1.6 + 0.34 * len(datasets))
+        ax = axes[0, 0]
+        for method in methods:
+            places, values = [], []
+            for row, dataset in enumerate(datasets):
+                if method in nll[dataset]:
+                    gain = np.mean(nll[dataset][method]) - np.mean(nll[dataset][BASELINE])
+                    places.append(row)
+                    values.append(gain)
+            colour, dashes = line_of(method)
+            filled = colour if dashes == '-' else 'white'
+            ax.plot(values, places, 'o', color=colour, mfc=filled, ms=6, label=label_of(method))
+        ax.axvline(0.0, color='black', linewidth=0.8)
+        ax.set_xscale('symlog', linthresh=LINEAR)
+        ax.set_yticks(range(len(datasets)), datasets)
+        ax.invert_yaxis()
+        ax.set_xlabel('NLL minus that of one constant covariance (nats; left is better)')
+        shared_legend(figure, ax, columns=5)
+        return save(figure, path)

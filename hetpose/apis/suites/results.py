@@ -1,0 +1,262 @@
+"""One document of all stored units: tables by dataset and method, and the goal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hetpose.apis.suites import paper
+from hetpose.apis.suites.plan import BASELINE, HELDOUT, SUITES, Settings, Suite, find_suite, rank
+from hetpose.apis.suites.plots.overview import draw_overview
+from hetpose.apis.suites.recommended import CANDIDATES, RECOMMENDED, with_recommended
+from hetpose.apis.suites.report import PROTOCOL_NOTES, TITLES, Table, cell, number, tabulate
+from hetpose.apis.suites.statistics import Summary
+from hetpose.apis.suites.store import Result, load_current
+from hetpose.errors import UserError
+from hetpose.fileio import write_text
+from hetpose.tables import markdown_table
+
+PAPER_METHODS = (
+    *('nll', 'nll_diagonal', 'beta_nll', 'faithful', 'kl', 'w2', 'w2_bound', 'nll_tic', 'hybrid'),
+)
+FINDINGS = 'findings.md'
+BLOCK = re.compile(r'(<!-- results: (\S+) -->\n).*?(<!-- end of results -->)', re.DOTALL)
+Group = tuple[Path, list[Result]]
+
+
+def write_results(folder: Path, out: Path, readme: Path | None = None) -> str:
+    """Write the document ``out`` from ``folder/<suite>/<settings>/units``; returns its text.
+
+    Args:
+        folder: Its findings.md, if there is one, opens the document.
+        out: The Markdown file.
+        readme: A file whose blocks between result comments are written again.
+    """
+    groups = stored_groups(folder)
+    if not groups:
+        raise UserError(f'no stored units in {folder}; run hetpose suite --out {folder}/SUITE')
+    parts = [_head(groups)]
+    findings = folder / FINDINGS
+    if findings.is_file():
+        parts.append(findings.read_text(encoding='utf-8').strip())
+    parts += [_section(path, results, out.parent) for path, results in groups]
+    text = '\n\n'.join(parts) + '\n'
+    write_text(out, text)
+    if readme is not None:
+        tables = headline_tables(folder)
+        write_text(readme, with_blocks(readme.read_text(encoding='utf-8'), tables))
+    return text
+
+
+def stored_groups(folder: Path) -> list[Group]:
+    """The stored results of every suite and settings, the recommended ones among them."""
+    paths = [path.parent for name in SUITES for path in sorted(folder.glob(f'{name}/*/units'))]
+    return [(path, with_recommended(load_current(path)[0])) for path in paths]
+
+
+def headline_tables(folder: Path) -> dict[str, str]:
+    """The tables that other documents quote, by name; those without any unit are left out."""
+    tables = {}
+    for _, results in stored_groups(folder):
+        settings = results[0].settings
+        if settings == Settings('uci', HELDOUT, settings.epochs):
+            tables['uci-heldout'] = _goal_table(find_suite('uci'), results)
+        elif settings == Settings('uci', 'paper', settings.epochs):
+            tables['uci-paper'] = _paper_table(find_suite('uci'), results)
+    return tables
+
+
+def with_blocks(text: str, tables: Mapping[str, str]) -> str:
+    """The text with the tables written into the blocks of their names."""
+
+    def fill(match: re.Match[str]) -> str:
+        table = tables.get(match[2])
+        return match[0] if table is None else f'{match[1]}{table}\n{match[3]}'
+
+    return BLOCK.sub(fill, text)
+
+
+def _head(groups: Sequence[Group]) -> str:
+    units = [r for _, results in groups for r in results if r.unit.method != RECOMMENDED]
+    hours = sum(r.made.get('seconds', 0.0) for r in units) / 3600
+    versions = sorted({str(r.made['torch']) for r in units if 'torch' in r.made})
+    return (
+        '# Results of the suites\n\n'
+        'Written by `hetpose results` from the units under `docs/results`; a unit is one training '
+        'run (a method on a dataset in a trial), stored with its seed, its time and a digest of '
+        'config, data and version of the code. '
+        f'{len(units)} units, {hours:.1f} hours on one CPU thread each (other work ran on the '
+        f'same cores), torch {", ".join(versions)}. A command continues with the units that are '
+        'missing. Lower is better everywhere; ± is the standard deviation over trials, **bold** '
+        'the best and what a paired t-test cannot tell from it (5%). '
+        f'`{RECOMMENDED}` is, in every trial, that one of {" and ".join(CANDIDATES)} whose NLL on '
+        'the middle part of the data is lower; the test part chooses nothing.'
+    )
+
+
+def _section(path: Path, results: list[Result], base: Path) -> str:
+    settings = results[0].settings
+    suite = find_suite(settings.suite)
+    lines = [f'## {suite.name}, {settings.folder}', '', f'    {_command(settings, results)}', '']
+    lines += [f'{PROTOCOL_NOTES[settings.protocol].capitalize()}. {_count(suite, results)}']
+    table = tabulate(suite, results)
+    if suite.name == 'uci' and settings.protocol == HELDOUT and not settings.warm_up:
+        lines += ['', '### The goal', '', _goal_table(suite, results)]
+        lines += ['', _goal_sentence(suite, table)]
+    for metric in suite.metrics:
+        lines += ['', f'### {TITLES[metric]}', '', _metric_table(suite, table, metric)]
+    if suite.name == 'uci' and settings.protocol != HELDOUT:
+        lines += ['', '### Next to the published numbers', '', _paper_table(suite, results)]
+    if suite.name == 'multivariate':
+        lines += ['', '### Cost', '', _cost_table(suite, table)]
+    picture = draw_overview(suite, results, path.parent / f'{settings.folder}.png')
+    if picture is not None:
+        lines += ['', f'![{suite.name}]({picture.relative_to(base).as_posix()})']
+    return '\n'.join(lines)
+
+
+def _command(settings: Settings, results: Sequence[Result]) -> str:
+    trials = 1 + max(result.unit.trial for result in results)
+    protocol = '' if settings.protocol == HELDOUT else f' --protocol {settings.protocol}'
+    warm = ' --warm-up' if settings.warm_up else ''
+    return (
+        f'hetpose suite {settings.suite}{protocol}{warm} --epochs {settings.epochs} '
+        f'--trials {trials} --out docs/results/{settings.suite}'
+    )
+
+
+def _count(suite: Suite, results: Sequence[Result]) -> str:
+    present = {}
+    for result in results:
+        if result.unit.method != RECOMMENDED:
+            trials, methods = present.setdefault(result.unit.dataset, (set(), set()))
+            trials.add(result.unit.trial)
+            methods.add(result.unit.method)
+    parts = [
+        f'{name} ({len(present[name][1])} methods, {len(present[name][0])} trials)'
+        for name in sorted(present, key=suite.place)
+    ]
+    missing = [name for name in suite.datasets if name not in present]
+    gap = f' Not run: {", ".join(missing)}.' if missing else ''
+    return f'Run: {", ".join(parts)}.{gap}'
+
+
+def _metric_table(suite: Suite, table: Table, metric: str) -> str:
+    methods = {m for metrics in table.values() for m in metrics.get(metric, {})}
+    names = sorted(methods, key=rank)
+    datasets = sorted(table, key=suite.place)
+    rows = [
+        [name, *(cell(table[d].get(metric, {}).get(name)) for d in datasets)] for name in names
+    ]
+    return markdown_table(['method', *datasets], rows)
+
+
+def _cost_table(suite: Suite, table: Table) -> str:
+    methods = {m for metrics in table.values() for m in metrics.get('time_ms', {})}
+    datasets = sorted(table, key=suite.place)
+    published = paper.compute()['time_ms']
+    rows = []
+    for name in sorted(methods, key=rank):
+        row = [name]
+        for dataset in datasets:
+            mine = table[dataset].get('time_ms', {}).get(name)
+            theirs = published.get(name, {}).get(int(dataset[1:]))
+            row.append('–' if mine is None else f'{mine.mean:.1f}')
+            row.append('' if theirs is None else f'{theirs:.0f}')
+        rows.append(row)
+    header = [text for d in datasets for text in (f'{d}, ms/step', 'paper')]
+    return markdown_table(['method', *header], rows)
+
+
+def _goal_table(suite: Suite, results: Sequence[Result]) -> str:
+    """The recommended method, the constant covariance and the best of the paper's methods."""
+    table = tabulate(suite, results)
+    header = ['set, held out', 'trials', "MSE (mse's)", 'MSE', 'NLL, homoscedastic']
+    header += ["NLL, best of the paper's", 'NLL', 'TAC, homoscedastic', 'TAC', 'goal']
+    rows = []
+    for dataset in sorted(table, key=suite.place):
+        metrics = table[dataset]
+        mine = {name: metrics.get(name, {}).get(RECOMMENDED) for name in ('mse', 'nll', 'tac')}
+        if mine['nll'] is None:
+            continue
+        constant = {name: metrics[name].get(BASELINE) for name in ('nll', 'tac')}
+        best = best_of_paper(metrics['nll'])
+        met = goal_met(metrics)
+        rows.append(
+            [
+                dataset,
+                str(mine['nll'].count),
+                _plain(metrics['mse'].get('mse')),
+                _plain(mine['mse']),
+                _plain(constant['nll']),
+                '–' if best is None else f'{_plain(metrics["nll"][best])} ({best})',
+                _plain(mine['nll']),
+                _plain(constant['tac']),
+                _plain(mine['tac']),
+                ', '.join(f'{name} {"yes" if ok else "NO"}' for name, ok in met.items()),
+            ]
+        )
+    return markdown_table(header, rows)
+
+
+def best_of_paper(nll: Mapping[str, Summary]) -> str | None:
+    """The method of the paper with the lowest mean; one that diverged in a trial is none."""
+    whole = {m: nll[m].mean for m in PAPER_METHODS if m in nll and not nll[m].diverged}
+    return min(whole, key=whole.__getitem__) if whole else None
+
+
+def goal_met(metrics: Mapping[str, Mapping[str, Summary]]) -> dict[str, bool]:
+    """For one dataset: NLL and TAC below the constant covariance's and all of the paper's methods.
+
+    The MSE must be no worse than that of training by MSE alone.
+    """
+    met = {}
+    for name in ('nll', 'tac'):
+        rivals = [
+            metrics[name][m].mean
+            for m in (BASELINE, *PAPER_METHODS)
+            if m in metrics[name] and metrics[name][m].count
+        ]
+        met[name.upper()] = all(metrics[name][RECOMMENDED].mean < value for value in rivals)
+    if 'mse' in metrics['mse']:
+        met['MSE'] = metrics['mse'][RECOMMENDED].mean <= metrics['mse']['mse'].mean * (1 + 1e-6)
+    return met
+
+
+def _goal_sentence(suite: Suite, table: Table) -> str:
+    judged = [goal_met(m) for m in table.values() if RECOMMENDED in m.get('nll', {})]
+    counts = {name: sum(met.get(name, False) for met in judged) for name in ('NLL', 'TAC', 'MSE')}
+    every = len(suite.datasets)
+    return (
+        'The goal: NLL of the recommended method below homoscedastic and every method of the '
+        f'paper on {every} of {every} sets, TAC on at least 10, MSE no worse than by MSE alone. '
+        f'Of {len(judged)} sets with both candidates: '
+        + ', '.join(f'{name} on {count}' for name, count in counts.items())
+        + '.'
+    )
+
+
+def _paper_table(suite: Suite, results: Sequence[Result]) -> str:
+    table, published = tabulate(suite, results), paper.uci()
+    methods = sorted({result.unit.method for result in results}, key=rank)
+    rows = []
+    for dataset in sorted(table, key=suite.place):
+        for method in methods:
+            row = [dataset, method]
+            for metric in suite.metrics:
+                mine = table[dataset].get(metric, {}).get(method)
+                theirs = published.get((dataset, method, metric))
+                row += [_plain(mine), '' if theirs is None else f'{theirs.mean:.2f}']
+            rows.append(row)
+    header = [text for metric in suite.metrics for text in (TITLES[metric], 'paper')]
+    return markdown_table(['set', 'method', *header], rows)
+
+
+def _plain(summary: Summary | None) -> str:
+    if summary is None:
+        return '–'
+    if not summary.count:
+        return 'diverged'
+    spread = f' ± {number(summary.std)}' if summary.count > 1 else ''
+    return number(summary.mean) + spread
