@@ -221,4 +221,4 @@ def _without_cost(value):
 
 def test_missing_data_names_the_file(tmp_path):
     with pytest.raises(UserError, match=re.escape(str(tmp_path / 'concrete.csv'))):
-        run_unit(Unit('concrete', 'nll', 0), SETTINGS, 'x', tmp_path, str(tmp_path))
+        run_unit(Unit('concrete', 'nll', 0), SETTINGS, 'x', tmp_path, Given(str(tmp_path)))

@@ -1,0 +1,101 @@
+"""The document holds what the units hold; what other documents quote is what it says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hetpose import apis
+from hetpose.apis.suites.plan import Settings, Unit
+from hetpose.apis.suites.results import (
+    BLOCK,
+    best_of_paper,
+    goal_met,
+    headline_tables,
+    stored_groups,
+    with_blocks,
+)
+from hetpose.apis.suites.statistics import Summary
+from hetpose.apis.suites.store import Result, save
+from hetpose.errors import UserError
+
+ROOT = Path(__file__).parents[3]
+HELDOUT = Settings('uci', 'heldout', 100)
+NLL = {'homoscedastic': 5.0, 'nll': 7.0, 'w2_bound': 4.5, 'anchored': 4.0, 'anchored_student': 3.0}
+
+
+def store(folder: Path, settings: Settings = HELDOUT, dataset: str = 'air') -> None:
+    for method, nll in {'mse': None, **NLL}.items():
+        metrics = {'mse': 0.5} if nll is None else {'mse': 0.5, 'nll': nll, 'tac': nll / 10}
+        made = {'seconds': 36.0, 'torch': '2.13.0'}
+        kept = {'nll': nll} if nll is not None else {}
+        for trial in range(2):
+            unit = Unit(dataset, method, trial)
+            result = Result(unit, settings, 'x', metrics=metrics, validation=kept, made=made)
+            save(folder / settings.suite / settings.folder, result)
+
+
+def test_the_document_names_numbers_gaps_commands_and_the_goal(tmp_path) -> None:
+    store(tmp_path / 'results')
+    (tmp_path / 'results' / 'findings.md').write_text('## Findings\n\nPlain words.\n')
+    text = apis.write_results(tmp_path / 'results', tmp_path / 'results.md')
+    assert (tmp_path / 'results.md').read_text() == text
+    assert 'Plain words.' in text
+    assert 'hetpose suite uci --epochs 100 --trials 2 --out docs/results/uci' in text
+    assert '12 units, 0.1 hours' in text
+    assert 'Not run: abalone, ' in text
+    goal = next(line for line in text.splitlines() if line.startswith('| air '))
+    assert '4.500 ± 0.000 (w2_bound)' in goal
+    assert 'NLL yes, TAC yes, MSE yes' in goal
+    picture = re.search(r'!\[uci\]\((\S+)\)', text)
+    assert (tmp_path / picture[1]).is_file()
+
+
+def test_a_goal_that_is_missed_is_marked() -> None:
+    def summary(mean: float, diverged: int = 0) -> Summary:
+        return Summary(mean, 0.0, 2, diverged)
+
+    metrics = {
+        'nll': {'homoscedastic': summary(1.0), 'nll': summary(0.2), 'recommended': summary(0.5)},
+        'tac': {'homoscedastic': summary(1.0), 'nll': summary(0.9), 'recommended': summary(0.5)},
+        'mse': {'mse': summary(0.4), 'recommended': summary(0.5)},
+    }
+    assert goal_met(metrics) == {'NLL': False, 'TAC': True, 'MSE': False}
+    assert best_of_paper(metrics['nll']) == 'nll'
+    assert best_of_paper({'nll': summary(0.2, diverged=1), 'kl': summary(3.0)}) == 'kl'
+
+
+def test_blocks_are_filled_and_the_rest_stays(tmp_path) -> None:
+    store(tmp_path)
+    tables = headline_tables(tmp_path)
+    text = 'a\n<!-- results: uci-heldout -->\nold\n<!-- end of results -->\nb\n'
+    filled = with_blocks(text, tables)
+    assert filled.startswith('a\n')
+    assert filled.endswith('b\n')
+    assert 'old' not in filled
+    assert with_blocks(filled, tables) == filled
+    assert with_blocks(text, {}) == text
+
+
+def test_a_folder_without_units_is_named(tmp_path) -> None:
+    with pytest.raises(UserError, match='no stored units in'):
+        apis.write_results(tmp_path, tmp_path / 'results.md')
+
+
+@pytest.mark.parametrize('name', ['README.md', 'docs/objectives.md'])
+def test_what_documents_quote_is_what_is_stored(name) -> None:
+    text = (ROOT / name).read_text(encoding='utf-8')
+    tables = headline_tables(ROOT / 'docs' / 'results')
+    assert with_blocks(text, tables) == text, f'run hetpose results --readme {name}'
+    assert {match[2] for match in BLOCK.finditer(text)} <= set(tables)
+
+
+def test_the_stored_document_is_that_of_the_stored_units(tmp_path) -> None:
+    folder = ROOT / 'docs' / 'results'
+    if not stored_groups(folder):
+        pytest.skip('docs/results holds no unit')
+    text = (ROOT / 'docs' / 'results.md').read_text(encoding='utf-8')
+    for path, results in stored_groups(folder):
+        assert f'## {results[0].settings.suite}, {path.name}' in text
+    for table in headline_tables(folder).values():
+        assert table in text, 'run hetpose results'
