@@ -1,4 +1,4 @@
-"""What the OpenMMLab releases need before they import on a current Python stack.
+"""Corrections without which the OpenMMLab releases do not import on a current Python stack.
 
 ``import hetpose`` sees to it that this module is loaded before mmpose. Each shim names the
 upstream defect that it answers and does nothing where the real part works (a CUDA torchvision, a
@@ -28,7 +28,7 @@ class MissingOpError(RuntimeError):
 def patch_torchvision() -> None:
     """Declare torchvision's ``nms`` operators where its compiled library does not load.
 
-    Defect: the x86-64 wheel of torchvision is a CUDA build; beside a CPU torch its library is
+    Defect: the x86-64 wheel of torchvision is a CUDA build; with a CPU torch its library is
     skipped, and its Python part then stops at ``operator torchvision::nms does not exist``.
     Calling a compiled operator still raises torchvision's own error.
     """
@@ -165,7 +165,7 @@ def patch_mmpretrain() -> None:
     """Leave mmpretrain's multimodal models out.
 
     Defect: mmpretrain 1.2.0 imports them when transformers is installed, and they do not import
-    beside transformers 5.
+    with transformers 5.
     """
     if importlib.util.find_spec('mmpretrain') is None or _major_version('transformers') < 5:
         return

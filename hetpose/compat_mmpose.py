@@ -1,4 +1,4 @@
-"""What mmpose needs once it is imported; ``hetpose.registration`` applies it."""
+"""Corrections of mmpose after its import; ``hetpose.registration`` applies them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Errors that a user can mend."""
+"""Errors that a user can correct."""
 
 
 class UserError(Exception):
-    """Bad input: one line that names it and says what to do; tools print it without a trace."""
+    """Bad input: one line that names it and what to do; tools print it without a trace."""
 
     def __init__(self, message: str = '') -> None:
         # A data loader's worker hands its error on with a trace around it: the last line is it.
@@ -14,7 +14,7 @@ class UserError(Exception):
 
 
 class PredictionError(UserError, ValueError):
-    """What a model predicts is no Gaussian: NaN, or a covariance that is not definite."""
+    """A prediction is no distribution: it holds NaN, or its covariance is not definite."""
 
 
 class BadSampleError(UserError):

@@ -12,7 +12,7 @@ FORGET_PEAK = '5'
 
 
 def reset_peak() -> int:
-    """Start the high-water mark anew where the kernel allows it; the bytes held now.
+    """Reset the high-water mark where the kernel allows it; return the bytes held now.
 
     Where it does not, what follows is measured from the peak so far, and may seem to need less.
     """

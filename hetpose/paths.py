@@ -1,4 +1,4 @@
-"""Where data and configs lie.
+"""The folders of data and configs.
 
 Data: an argument, else the environment variable HETPOSE_DATA, else ``data``. Configs: the checkout
 that this package is imported from, else the copy that a wheel carries in ``hetpose/configs``.
@@ -23,7 +23,7 @@ def data_root(name: str, override: str | Path | None = None) -> Path:
 
 
 def existing(path: str | Path, what: str) -> Path:
-    """``path``, or a UserError that names it and says where data is looked for."""
+    """``path``, or a UserError that names it and where data is looked for."""
     path = Path(path)
     if not path.exists():
         # The families (uci, lspet, ...) lie below what the variable names.

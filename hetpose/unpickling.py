@@ -1,4 +1,4 @@
-"""What ``torch.load(weights_only=True)`` may build for a checkpoint beside tensors: numpy values.
+"""Numpy values that ``torch.load(weights_only=True)`` may build in addition to tensors.
 
 A pickle names functions and calls them. numpy's own functions trust their arguments: a crafted
 file can call ``numpy.ndarray`` for terabytes, or give a dtype a state under which the next read
@@ -106,7 +106,7 @@ def history_buffer_attribute(owner: Any = None, name: Any = None) -> Any:
 
 
 def safe_globals() -> list[Any]:
-    """What ``torch.serialization.add_safe_globals`` has to know for checkpoints of mmengine."""
+    """The classes that ``torch.serialization.add_safe_globals`` needs for mmengine checkpoints."""
     allowed: list[Any] = [
         HistoryBuffer,
         (CheckpointArray, 'numpy.ndarray'),

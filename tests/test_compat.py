@@ -1,4 +1,4 @@
-"""The shims do what they say, and no more."""
+"""The shims do what their docstrings promise, and no more."""
 
 import importlib
 import importlib.metadata

@@ -1,4 +1,4 @@
-"""What people call from Python; each name is imported when it is first used."""
+"""The Python interface: each name is imported when it is first used."""
 
 from hetpose import lazy
 

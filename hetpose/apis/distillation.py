@@ -43,10 +43,11 @@ CHECKED = 64  # people whose keypoints are compared with the teacher's
 
 @dataclass(frozen=True)
 class DistillSettings:
-    """What a user may choose.
+    """The settings of a distillation.
 
     covariance: type of the student's parameterisation, without Taylor terms.
-    label_weight: factor of the likelihood of the labels beside the divergence from the teacher.
+    label_weight: factor of the likelihood of the labels; it is added to the divergence from the
+        teacher.
     views: passes over the training data, each with its own augmentation.
     """
 
@@ -195,7 +196,7 @@ def guarded(config: Config, name: str, settings: DistillSettings, view: int = 0)
 def observe(
     model: Any, config: Config, name: str, settings: DistillSettings, progress: bool = True
 ) -> TensorRows:
-    """What the teacher computes of the people of a split, and how far its mean is off.
+    """The outputs of the teacher for the people of a split, and the errors of its mean.
 
     z (N, m), evidence (N, 8K), teacher (N, d, d), residual and mask (N, d), in heatmap units.
     """

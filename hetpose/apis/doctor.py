@@ -1,4 +1,4 @@
-"""Compare what is installed with what was tested, and say how to mend each difference."""
+"""Compare what is installed with what was tested, and tell how to remove each difference."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ DATA_FAMILIES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report: ``broken`` decides the exit code, ``mend`` puts it right."""
+    """One line of the report: ``broken`` decides the exit code, ``fix`` puts it right."""
 
     name: str
     state: str
     broken: bool = False
-    mend: str = ''
+    fix: str = ''
 
     def __str__(self) -> str:
-        mark = 'x' if self.broken else ('-' if self.mend else '+')
+        mark = 'x' if self.broken else ('-' if self.fix else '+')
         return f'{mark} {self.name:<24}{self.state}' + (
-            f'\n    mend: {self.mend}' if self.mend else ''
+            f'\n    fix: {self.fix}' if self.fix else ''
         )
 
 
@@ -43,23 +43,23 @@ def check_python(version: tuple[int, int] | None = None) -> Finding:
     """Python 3.10 to 3.13 are supported."""
     version = version or sys.version_info[:2]
     fits = (3, 10) <= version <= (3, 13)
-    mend = '' if fits else 'make clean && make PYTHON=python3.13 install'
-    return Finding('python', platform.python_version(), not fits, mend)
+    fix = '' if fits else 'make clean && make PYTHON=python3.13 install'
+    return Finding('python', platform.python_version(), not fits, fix)
 
 
 def check_package(requirement: Requirement) -> Finding:
     """A dependency is installed in a version that the requirement admits."""
-    mend = f'pip install "{requirement.name}{requirement.specifier}"'
+    fix = f'pip install "{requirement.name}{requirement.specifier}"'
     if requirement.name == 'mmpose':
-        mend = f'pip install --no-deps {requirement}'
+        fix = f'pip install --no-deps {requirement}'
     try:
         found = importlib.metadata.version(requirement.name)
     except importlib.metadata.PackageNotFoundError:
-        return Finding(requirement.name, 'missing', True, mend)
+        return Finding(requirement.name, 'missing', True, fix)
     # A local label such as +cpu or +cu126 names a build, not another version.
     if not requirement.specifier.contains(found.partition('+')[0], prereleases=True):
         return Finding(
-            requirement.name, f'{found}, tested with {requirement.specifier}', True, mend
+            requirement.name, f'{found}, tested with {requirement.specifier}', True, fix
         )
     return Finding(requirement.name, found)
 
@@ -75,13 +75,13 @@ def check_packages() -> list[Finding]:
     return [check_package(r) for r in [*wanted, Requirement(f'mmpose=={TESTED_MMPOSE}')]]
 
 
-def check_import(module: str, mend: str = 'make clean && make install') -> Finding:
+def check_import(module: str, fix: str = 'make clean && make install') -> Finding:
     """A package that is installed can still fail to import."""
     try:
         importlib.import_module(module)
     except Exception as error:  # a broken install raises whatever it likes
         reason = ' '.join(str(error).split())
-        return Finding(f'import {module}', f'{type(error).__name__}: {reason}', True, mend)
+        return Finding(f'import {module}', f'{type(error).__name__}: {reason}', True, fix)
     return Finding(f'import {module}', 'works')
 
 
@@ -97,7 +97,7 @@ def check_imports() -> list[Finding]:
 def check_mmpose_alone() -> Finding:
     """Whether mmpose's own API imports in a script that does not import hetpose first.
 
-    It need not: mmpose 1.3.2 stops beside mmcv-lite and on a current stack, which
+    It need not: mmpose 1.3.2 stops with mmcv-lite and on a current stack, which
     ``hetpose.compat`` corrects.
     """
     run = subprocess.run(
@@ -107,11 +107,11 @@ def check_mmpose_alone() -> Finding:
         return Finding('import mmpose.apis', 'works')
     reason = (run.stderr.strip().splitlines() or ['it stops without a word'])[-1]
     state = f'works after `import hetpose` only; alone: {reason}'
-    return Finding('import mmpose.apis', state, mend='put `import hetpose` before it in a script')
+    return Finding('import mmpose.apis', state, fix='put `import hetpose` before it in a script')
 
 
 def check_devices() -> list[Finding]:
-    """Which devices torch sees, and whether mmcv's operators are compiled (they need not be)."""
+    """The devices that torch sees, and whether mmcv's operators are compiled; they may be not."""
     import torch
 
     count = torch.cuda.device_count()
@@ -126,15 +126,15 @@ def check_devices() -> list[Finding]:
 
 
 def check_data() -> list[Finding]:
-    """Which data roots exist. None is needed by the demo and the synthetic suites."""
+    """The data roots that exist. The demo and the synthetic suites need none."""
     found = []
     for family, command in DATA_FAMILIES.items():
         root = data_root(family)
         if root.is_dir():
             found.append(Finding(f'data: {family}', str(root)))
         else:
-            mend = f'{command}   (or set {DATA_VARIABLE})'
-            found.append(Finding(f'data: {family}', f'absent ({root}), optional', mend=mend))
+            fix = f'{command}   (or set {DATA_VARIABLE})'
+            found.append(Finding(f'data: {family}', f'absent ({root}), optional', fix=fix))
     return found
 
 

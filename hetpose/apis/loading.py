@@ -27,7 +27,7 @@ from hetpose.errors import UserError
 
 @dataclass(frozen=True)
 class PoseModel:
-    """A pose estimator in evaluation mode and what its config and checkpoint say about it."""
+    """A pose estimator in evaluation mode with its config and the meta information of its data."""
 
     network: Any
     config: Config

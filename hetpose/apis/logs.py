@@ -42,7 +42,7 @@ def read_curves(path: Path) -> dict[str, Curve]:
 
 
 def axis_name(path: Path, key: str) -> str:
-    """What the steps of a scalar count: 'iteration', or 'epoch' for what is logged once in each.
+    """The unit of the steps of a scalar: 'iteration', or 'epoch' if it is logged once in each.
 
     mmengine writes the iteration with every number of the training, and the epoch alone as the
     step of a validation, where the training is counted in epochs.

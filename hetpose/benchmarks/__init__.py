@@ -1,4 +1,4 @@
-"""What the package claims about speed and memory, measured.
+"""Measurements of speed and memory for the claims of the package.
 
 A benchmark is a module with ``run(quick: bool = False) -> list[Row]`` and a line in BENCHMARKS.
 """
@@ -16,7 +16,7 @@ BENCHMARKS = {
     'neighbours': 'exact k nearest neighbours against dense distances and scikit-learn',
     'people': 'box AP of the person detector on HETPOSE_DATA/coco_mini, at one size and at two',
     'pose': 'ViTPose-B 256x256: steps of both phases and prediction, against mmpose',
-    'posthoc': 'covariances of frozen models: prediction beside the model alone, and the fit',
+    'posthoc': 'covariances of frozen models: prediction against the model alone, and the fit',
     'runner': 'the mmengine Runner against a bare training loop on the white wine set',
     'smoothing': 'RMSE of occluded joints in films: Kalman with Σ, with a constant Σ, One-Euro',
     'step': 'training step of nll, w2, w2_bound and nll_tic against the target dimension',

@@ -1,4 +1,4 @@
-"""How many corrections a person needs, with and without conditioning on them.
+"""Count the corrections that a person needs, with and without conditioning on them.
 
 An annotator corrects the worst joint, by its true error, until every joint lies within a tolerance
 of its true place. After each correction the other joints are conditioned on all corrections so

@@ -53,7 +53,7 @@ def mmpose_model(config: Config) -> Any:
 
 
 def predictions(name: str, batch: int, repeats: int) -> list[Row]:
-    """Both of ours beside mmpose's prediction, in turn."""
+    """Time both of our predictions and mmpose's, in turn."""
     init_default_scope('mmpose')
     config = load_config(config_root() / 'pose' / CONFIGS[name])
     teacher = built(config.model)

@@ -48,7 +48,7 @@ class Row:
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers were measured on."""
+    """The machine and the versions of the measurement."""
     return dict(torch=torch.__version__, threads=torch.get_num_threads(), cores=os.cpu_count())
 
 

@@ -1,4 +1,4 @@
-"""ViTPose-B at 256×256: training steps and predictions beside mmpose's own."""
+"""ViTPose-B at 256×256: training steps and predictions compared with mmpose's own."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def prediction(model: Any, images: Tensor) -> Callable[[], None]:
 
 
 def steps(images: Tensor, repeats: int) -> list[Row]:
-    """Steps of both phases and the general formulation, beside mmpose's step."""
+    """Steps of both phases and the general formulation, compared with mmpose's step."""
     sides = {
         'mmpose': step(mmpose_estimator(), images),
         'w2_bound': step(our_estimator(TAYLOR, 'W2BoundObjective'), images),
@@ -179,7 +179,7 @@ def steps(images: Tensor, repeats: int) -> list[Row]:
 
 
 def predictions(images: Tensor, repeats: int) -> Row:
-    """Prediction with a full covariance without Taylor terms, beside mmpose's."""
+    """Prediction with a full covariance without Taylor terms, compared with mmpose's."""
     ours = prediction(our_estimator(FACTOR, 'NLLObjective'), images)
     times = compare(ours, prediction(mmpose_estimator(), images), repeats)
     ratio = times.ours / times.reference

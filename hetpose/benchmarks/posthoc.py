@@ -1,4 +1,4 @@
-"""Covariances of frozen models: prediction beside the model alone, and the fit."""
+"""Covariances of frozen models: prediction compared with the model alone, and the fit."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def prediction(model: Any, images: Tensor, size: tuple[int, int]) -> Callable[[]
 
 
 def predictions(name: str, batch: int, repeats: int) -> Row:
-    """Prediction with Σ beside the unwrapped model's."""
+    """Prediction with Σ compared with the unwrapped model's."""
     foreign, wrapped, size = models(CONFIGS[name])
     generator = torch.Generator().manual_seed(0)
     images = torch.randn(batch, 3, size[1], size[0], generator=generator)

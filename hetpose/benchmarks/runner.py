@@ -1,4 +1,4 @@
-"""What the Runner adds to a bare training loop."""
+"""The time that the Runner adds to a bare training loop."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Smoothing of moving figures: hidden joints against the raw ones, One-Euro and a constant Σ.
 
 The measurements are the labels of SyntheticPoseSequence with their true covariance: what a model
-with perfect calibration would say. Every method has its settings chosen on films that are not
+with perfect calibration would predict. Every method has its settings chosen on films that are not
 judged. Errors are in per cent of the figure's height.
 """
 
@@ -99,7 +99,7 @@ def choose(
 
 
 def coverage(film: Film, smoothed: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Which joints lie in their smoothed 90% ellipses, (T, K)."""
+    """Whether each joint lies in its smoothed 90% ellipse, (T, K)."""
     places, covariances = (np.stack(part) for part in zip(*smoothed, strict=True))
     offset = (film.truth.joints - places)[..., None]
     white = np.linalg.solve(np.linalg.cholesky(joint_blocks(covariances)), offset)

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--label-weight',
         type=float,
         default=0.5,
-        help='what the likelihood of the labels counts beside the trained covariance '
+        help='factor of the likelihood of the labels, next to the trained covariance '
         '(default: 0.5)',
     )
     parser.add_argument(

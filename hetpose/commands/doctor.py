@@ -12,7 +12,7 @@ from hetpose import apis
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """It takes none."""
+    """Add nothing: the command has no arguments."""
 
 
 def run(args: argparse.Namespace) -> int:

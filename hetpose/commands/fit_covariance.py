@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('checkpoint', help='its checkpoint file')
     parser.add_argument('--out', required=True, type=Path, metavar='DIR', help='where results go')
     parser.add_argument('--ann', metavar='FILE', help='labels to fit on (default: the val set)')
-    parser.add_argument('--images', metavar='DIR', help='folder of their images (default: beside)')
+    parser.add_argument(
+        '--images', metavar='DIR', help='folder of their images (default: that of the labels)'
+    )
     parser.add_argument(
         '--rank',
         type=int,

@@ -1,6 +1,6 @@
 """Predict poses with their covariances on an image, a folder, a glob, a video or a camera.
 
-Pictures and predictions go to the folder outputs, or where --vis-out-dir and --pred-out-dir say.
+Pictures and predictions go to the folder outputs, or to those of --vis-out-dir and --pred-out-dir.
 
 examples:
   hetpose infer photo.jpg
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--full-covariance',
         choices=['json', 'npz'],
-        help='also write the covariance between all joints, into the JSON or an NPZ beside it',
+        help='also write the covariance between all joints, into the JSON or an NPZ next to it',
     )
     parser.add_argument(
         '--given',

@@ -49,7 +49,7 @@ def _parse(path: Path, names: list[str], lines: list[tuple[int, list[str]]]) -> 
 
 
 def _first_fault(names: list[str], lines: list[tuple[int, list[str]]]) -> str:
-    """What is wrong with the first bad row; only called when one is known to exist."""
+    """A description of the first bad row, of which there must be one."""
     for number, line in lines:
         if len(line) != len(names):
             return f'row {number} has {len(line)} columns, the header has {len(names)}'

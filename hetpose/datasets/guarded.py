@@ -104,7 +104,7 @@ def _check_first(dataset: Any) -> None:
 
 
 def sample_name(dataset: Any, index: int) -> str:
-    """How a sample is called in messages: its image and annotation, else its number."""
+    """The name of a sample in messages: its image and annotation, else its number."""
     number = index
     while True:
         if getattr(dataset, 'datasets', None):

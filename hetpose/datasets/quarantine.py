@@ -87,7 +87,7 @@ class Quarantine:
             self.check(total)
 
     def _listed(self) -> dict[str, str]:
-        """What the file holds of this split."""
+        """The entries of this split in the file."""
         own = (line for line in self._lines() if line.get('split') == self.split)
         return {str(line.get('sample')): str(line.get('reason')) for line in own}
 
@@ -108,7 +108,7 @@ class Quarantine:
             raise UserError(f'cannot write {self.path}: {error.strerror}') from error
 
     def allowed(self, total: int) -> int:
-        """How many of ``total`` samples may be bad: at least one must be good."""
+        """The number of ``total`` samples that may be bad: at least one must be good."""
         return min(max(LEAST, math.floor(self.limit * total)), total - 1)
 
     def check(self, total: int) -> None:
@@ -131,7 +131,7 @@ class Quarantine:
 
 
 def sample_problem(info: dict[str, Any]) -> str | None:
-    """What is wrong with the numbers of a sample, or None.
+    """A description of a fault in the numbers of a sample, or None.
 
     Looks at ``bbox`` (1, 4) and at those of ``keypoints`` (1, K, 2) that are visible. Places of
     other joints mean nothing; where they are not finite they become 0 in ``info``.

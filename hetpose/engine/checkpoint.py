@@ -13,7 +13,7 @@ from hetpose.errors import UserError
 
 
 def read_checkpoint(path: str | Path) -> dict[str, Any]:
-    """What a checkpoint file holds, on the CPU."""
+    """Read the content of a checkpoint file to the CPU."""
     if not Path(path).is_file():
         raise UserError(f'checkpoint not found: {path}')
     _check_sums(path)
@@ -65,7 +65,7 @@ def check_fit(
         path: Its file, to be named.
         whole: Whether every weight of the model must be there, as for a test. To start another
             training, it is enough that most of the checkpoint's weights fit: a head for other
-            joints starts anew.
+            joints starts from new weights.
     """
     weights = weights_of(content)
     wanted = getattr(model, 'module', model).state_dict()

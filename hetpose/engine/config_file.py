@@ -51,8 +51,8 @@ _REGISTRIES: dict[Registry, frozenset[str]] = {
     VISUALIZERS: frozenset(),
 }
 _RUNNER_KEYS = frozenset(inspect.signature(Runner).parameters) - {'cfg'}
-# Read from the config by mmengine's Runner or by mmpose's tools, beside the arguments of the
-# Runner.
+# Keys that mmengine's Runner or mmpose's tools read from the config, in addition to the arguments
+# of the Runner.
 _EXTRA_KEYS = frozenset(
     {
         'model_wrapper_cfg',
@@ -80,7 +80,7 @@ _UNTYPED = {
     **{f'{name}_dataloader': _LOADER_KEYS for name in ('train', 'val', 'test')},
 }
 _OPEN = {'default_hooks'}  # any name will do
-# Read by heads, each of which has keys of its own: a config file may say more.
+# Read by heads, each of which has keys of its own: a config file may have more.
 _COMMON = {
     'model.test_cfg': {'flip_test', 'flip_mode', 'output_heatmaps', 'output_keypoint_indices'}
 }
@@ -218,7 +218,7 @@ def _hint(key: str, known: set[str]) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, on one line; its kind where it says nothing.
+    """The message of an error on one line; its kind where there is no message.
 
     A ``type`` that no registry knows comes with the nearest name that one does.
     """

@@ -1,4 +1,4 @@
-"""What a terminal shows of a run's start: one line; the log file keeps all of it."""
+"""The start of a run in a terminal: one line; the log file keeps all of it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from hetpose.datasets.quarantine import FILE_NAME, Quarantine
 def quarantine_for(
     config: Mapping[str, Any], split: str, folder: str | Path | None = None
 ) -> Quarantine:
-    """Where the bad samples of a split go, by the config's bad_samples and bad_samples_limit.
+    """The list of bad samples of a split, by the config's bad_samples and bad_samples_limit.
 
     Args:
         config: Its keys ``bad_samples`` ('skip', the default, or 'fail') and

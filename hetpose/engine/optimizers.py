@@ -43,7 +43,7 @@ def build_fused(config: dict[str, Any]) -> Optimizer:
     """The optimizer of a config, updating all its parameters in one kernel where torch has one.
 
     The networks of the suites are so small that a step is mostly the optimizer's own overhead.
-    A config that says ``fused`` itself is obeyed; torch before 2.4 has no such kernel for the CPU.
+    A config that sets ``fused`` itself is obeyed; torch before 2.4 has no such kernel for the CPU.
     """
     if 'fused' in config or config['type'] not in ('Adam', 'AdamW'):
         return OPTIMIZERS.build(config)

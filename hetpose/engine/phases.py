@@ -56,7 +56,7 @@ def enter_phase(model: nn.Module, config: Config, checkpoint: dict[str, Any]) ->
 
 
 def start_weights(model: nn.Module, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """What of a checkpoint another training starts from: the config decides about the phase.
+    """The weights of a checkpoint that another training starts from: the config sets the phase.
 
     The record of the checkpoint is left out. Where its covariance reads the outputs of the network
     in another way, the weights behind them are left out as well.

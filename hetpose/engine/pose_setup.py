@@ -96,7 +96,7 @@ def _check_test_keys(config: Config) -> None:
 
 
 def _settings(codec: Any, where: str) -> dict[str, Any]:
-    """What a SoftArgmaxCodec's config says, with its defaults filled in."""
+    """The settings of a SoftArgmaxCodec's config, with its defaults filled in."""
     kind = codec.get('type') if isinstance(codec, dict) else type(codec).__name__
     if not isinstance(codec, dict) or not str(kind).endswith('SoftArgmaxCodec'):
         raise UserError(f'{where} is a {kind}, and {HEAD} learns from a SoftArgmaxCodec')
@@ -114,7 +114,7 @@ def _difference(left: dict[str, Any], right: dict[str, Any]) -> str:
 
 
 def joint_count(config: Config) -> int | None:
-    """How many joints the training data of a config have; None where it does not tell."""
+    """The number of joints in the training data of a config; None where it does not tell."""
     loader = config.get('train_dataloader') or {}
     for _, node in typed_dicts(loader.get('dataset')):  # a wrapper comes before what it wraps
         metainfo = node.get('metainfo') or getattr(DATASETS.get(node['type']), 'METAINFO', None)
@@ -162,7 +162,7 @@ def check_pose_model(model: nn.Module) -> None:
 
 @torch.no_grad()
 def feature_map(model: Any, input_size: tuple[int, int]) -> Tensor:
-    """What backbone and neck make of one empty image: the last map (1, C, h, w)."""
+    """The last feature map of backbone and neck for one empty image: (1, C, h, w)."""
     parts = [('model.backbone', model.backbone)]
     if getattr(model, 'neck', None) is not None:
         parts.append(('model.neck', model.neck))

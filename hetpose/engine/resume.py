@@ -79,7 +79,7 @@ def _number(path: Path) -> int:
 
 
 def _resumable(path: Path) -> dict[str, Any]:
-    """What a checkpoint holds; it must hold what a run needs to continue."""
+    """The content of a checkpoint, which must have all that a run needs to continue."""
     content = read_checkpoint(path)
     missing = [name for name in _PARTS if not isinstance(content.get(name), dict)]
     if missing or not {'epoch', 'iter'} <= set(content['meta']):
@@ -106,7 +106,7 @@ def check_resume(model: nn.Module, config: Config, path: str | Path) -> None:
 
 
 def identity(config: Config) -> dict[str, str]:
-    """What distinguishes a run of a suite from others whose weights have the same shapes."""
+    """Values that tell a run of a suite from others whose weights have the same shapes."""
     names = ('dataset', 'trial', 'protocol', 'warmup')
     if config.get('runner_type') is None:
         return {}

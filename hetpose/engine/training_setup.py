@@ -1,4 +1,4 @@
-"""Refuse settings that would train something else than what they seem to say."""
+"""Refuse settings that would train something else than what they seem to ask for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the annotated joints a prediction speaks of."""
+"""The annotated joints that a prediction has."""
 
 from __future__ import annotations
 

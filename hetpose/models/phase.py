@@ -20,7 +20,7 @@ STATE_KEY = '_extra_state'  # torch's name for the record in a state dict
 
 @dataclass(frozen=True)
 class Phase:
-    """What a model trains, as plain values.
+    """The objective and the covariance that a model trains, as plain values.
 
     Args:
         number: how many switches lie behind it; None where a checkpoint does not tell.

@@ -19,7 +19,7 @@ JOINT_SCORE = 0.126953125  # joints below it do not count in a person's score
 
 
 class People(NamedTuple):
-    """What ``decode_people`` finds, best centre first, in cells."""
+    """The people that ``decode_people`` finds, best centre first, in cells."""
 
     keypoints: Tensor  # (B, P, K, 2)
     keypoint_scores: Tensor  # (B, P, K)

@@ -27,8 +27,7 @@ def _without_autocast() -> Iterator[None]:
 
 
 class Covariance:
-    """Lazily derived views of one Σ: each is computed when first read, from whatever the maker
-    gave.
+    """Views of one Σ, each of which is computed from the given ones when it is first read.
 
     A view is given as a tensor or as a function that returns it, so that a maker can name a cheap
     route that may never be taken. At least one of ``matrix``, ``factor`` and ``scale_tril`` is

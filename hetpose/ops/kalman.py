@@ -72,7 +72,7 @@ def with_error(motion: Motion, correlation: float) -> Motion:
 
 
 def limb_correlation(joints: int, links: Sequence[Sequence[int]], coupling: float) -> Tensor:
-    """How alike the motions of joints are, from the bones between them: (K, K), 1 on the diagonal.
+    """The correlation of the motions of joints, from the bones between them: (K, K).
 
     (I + coupling·L)⁻¹, scaled to a unit diagonal, with L the Laplacian of the graph of bones: 0
     makes the joints independent, a large coupling moves all that is connected together.
@@ -127,8 +127,7 @@ def update(
     check_mask(mask, dim)
     if observation is None:
         observation = torch.eye(dim, size, dtype=torch.float64)
-    # A row of zeros in H beside a unit variance in the innovation's covariance leaves a zero in
-    # the gain.
+    # A row of zeros in H and a unit variance in the covariance of the innovation make the gain 0.
     observation = torch.where(mask[..., None], observation, 0.0)
     noise = torch.where(mask[..., :, None] & mask[..., None, :], noise, 0.0)
     expected = (observation @ state.mean[..., None])[..., 0]

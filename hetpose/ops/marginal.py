@@ -52,7 +52,7 @@ def marginal_residual(residual: Tensor, dim: int, mask: Tensor | None) -> Tensor
 
 
 def count_present(mask: Tensor | None, dim: int, like: Tensor) -> int | Tensor:
-    """How many of the d dimensions are present: d, or (...) in the type of ``like``.
+    """The number of the d dimensions that are present: d, or (...) in the type of ``like``.
 
     A count in integers would become float32 when it is multiplied by a constant.
     """

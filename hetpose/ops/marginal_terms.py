@@ -1,4 +1,4 @@
-"""What likelihoods and divergences of a marginal are made of, by one factorisation.
+"""The terms of likelihoods and divergences of a marginal, by one factorisation.
 
 A likelihood with missing targets and a prior around an anchor read log|Σ|, rᵀΣ^-1r and tr(Σ^-1A)
 of the same marginal. Together they take one Cholesky factor, and their gradient, which is known in

@@ -120,7 +120,7 @@ def neighbour_blocks(
 ) -> Iterator[Block]:
     """Neighbours of all rows of x (N, r) in double precision, k ≤ N, block by block.
 
-    ``row_bytes`` is what the caller needs per row of a block beside the search.
+    ``row_bytes`` is what the caller needs per row of a block in addition to the search.
     """
     n, r = x.shape
     tree = 0 < r <= TREE_DIMENSIONS

@@ -70,8 +70,8 @@ def nearest_neighbours(
 ) -> tuple[Tensor, Tensor]:
     """Exact Euclidean k nearest neighbours of every row, itself first: distances, indices (N, k).
 
-    The search takes about ``memory_limit`` bytes at most beside the result. Where several rows are
-    equally far at the edge, which of them are taken is arbitrary but the same in every run.
+    The search takes about ``memory_limit`` bytes at most, without the result. Where several rows
+    are equally far at the edge, the choice among them is arbitrary but the same in every run.
     k is capped at N. Shapes: x (N, m).
     """
     _check_table(x, 'x')

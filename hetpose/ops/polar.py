@@ -91,6 +91,6 @@ def _lift(x: Tensor, low: float, eps: float) -> Tensor:
 
 
 def _not_orthogonal(x: Tensor) -> Tensor:
-    """Which of x (n, k, k) are not orthogonal; NaN is not."""
+    """Whether each of x (n, k, k) is not orthogonal; a matrix with NaN is not."""
     identity = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
     return ~((x.mT @ x - identity).abs().amax((-2, -1)) < ORTHOGONAL[x.dtype])

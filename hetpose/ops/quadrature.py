@@ -20,10 +20,10 @@ def gamma_nodes(shape: Tensor, count: int = GAMMA_NODES) -> tuple[Tensor, Tensor
     """
     alpha = shape.double().clamp(max=LARGEST_SHAPE)[..., None]
     steps = torch.arange(count, dtype=torch.float64, device=shape.device)
-    beside = (steps[1:] * (steps[1:] - 1 + alpha)).sqrt()
+    off_diagonal = (steps[1:] * (steps[1:] - 1 + alpha)).sqrt()
     # Shifted by the shape: the nodes of a large one are close to it, relative to their size.
     matrix = torch.diag_embed(2 * steps.expand(*shape.shape, count))
-    matrix = matrix + torch.diag_embed(beside, -1) + torch.diag_embed(beside, 1)
+    matrix = matrix + torch.diag_embed(off_diagonal, -1) + torch.diag_embed(off_diagonal, 1)
     values, vectors = torch.linalg.eigh(matrix)
     nodes = (values + alpha).clamp(min=torch.finfo(torch.float64).tiny)
     return nodes, vectors[..., 0, :].square()

@@ -1,6 +1,4 @@
-"""Symmetric positive definite matrices (..., d, d): factor, solve, square root, floor, mask,
-and their diagonal blocks.
-"""
+"""Symmetric positive definite matrices (..., d, d): factor, solve, root, floor, mask, blocks."""
 
 from typing import Any, TypeVar
 

@@ -1,4 +1,4 @@
-"""Where the mass of a map or of a vector of scores lies, and how widely it is spread.
+"""Place and spread of the mass of a map or of a vector of scores.
 
 Axes: K joints, (H, W) cells of a map. Places are fractions of the map: cell i of n lies at
 (i + ½) / n.

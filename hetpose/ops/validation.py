@@ -26,7 +26,7 @@ class NotFiniteError(ValueError):
 def full_precision(function: Callable[P, R]) -> Callable[P, R]:
     """Run a kernel outside autocast, in one floating type of at least 32 bits.
 
-    Half precision arguments become float32; float32 beside float64 becomes float64.
+    Half precision arguments become float32; float32 together with float64 becomes float64.
     """
 
     @functools.wraps(function)
@@ -133,7 +133,7 @@ def explain_nan(result: Tensor, **arguments: Tensor | None) -> Tensor:
 
 
 def symmetric_items(matrix: Tensor, made_in: torch.dtype | None = None) -> Tensor:
-    """Which items of matrix (..., d, d) are finite and symmetric, as booleans (...).
+    """Whether the items of matrix (..., d, d) are finite and symmetric, as booleans (...).
 
     The tolerance is that of ``made_in``, the type that the matrix was computed in, which is its
     own type unless it was cast since.

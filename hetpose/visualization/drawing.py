@@ -64,9 +64,7 @@ def link_side(first: str, second: str) -> str:
 
 
 def person_colour(number: int, people: int) -> Colour | None:
-    """The colour of a person's bones; None where nobody else is in the picture, and left and
-    right have their own.
-    """
+    """The colour of the bones of one of several people; None for a person who is alone."""
     return None if people < 2 else PERSON_COLOURS[number % len(PERSON_COLOURS)]
 
 
@@ -235,7 +233,7 @@ def draw_text(
 
 
 def draw_legend(image: np.ndarray, title: str, sides: Sequence[str]) -> None:
-    """Say in the lower left corner what the ellipses and the colours mean.
+    """Write in the lower left corner what the ellipses and the colours mean.
 
     A narrow image gets smaller letters, then fewer words: the colours' names go first.
     """

@@ -34,7 +34,7 @@ from hetpose.visualization.geometry import (
 )
 from hetpose.visualization.panels import (
     PANELS,
-    beside,
+    append_panels,
     correlation_panel,
     fit_height,
     heatmap_panel,
@@ -46,7 +46,7 @@ class HetPoseVisualizer(PoseLocalVisualizer):
     """Skeletons with an ellipse around every joint that holds it with probability ``coverage``.
 
     It reads ``keypoint_covariances`` (N, K, 2, 2), or ``covariances`` (N, 2K, 2K), or
-    ``true_factor`` (N, 2K, m), beside ``keypoints`` (N, K, 2), in pixels² and pixels of the image
+    ``true_factor`` (N, 2K, m), with ``keypoints`` (N, K, 2), in pixels² and pixels of the image
     that it draws on. Without any of them it draws the skeleton alone. With ``degrees_of_freedom``
     (N,) the ellipses are those of a Student-t. Colours stand for left,
     right and centre; line widths follow the image's size.
@@ -55,7 +55,7 @@ class HetPoseVisualizer(PoseLocalVisualizer):
         coverage: The probability that an ellipse holds the joint, exact for a Gaussian
             and for a Student-t.
         panels: What to add to the right of the picture: 'correlation' and 'heatmaps'.
-        legend: Whether to say on the picture what the ellipses and colours mean.
+        legend: Whether to write on the picture what the ellipses and colours mean.
         line_scale: Factor on every line width.
         thickness, joint_radius: Width of a line and radius of a joint in pixels of the picture;
             None lets them follow the image's size.
@@ -235,7 +235,7 @@ class HetPoseVisualizer(PoseLocalVisualizer):
                 columns.append(np.concatenate([column, heat]) if heat is not None else column)
         tallest = max((column.shape[0] for column in columns), default=0)
         columns = [fit_height(column, tallest) for column in columns] or [image.copy()]
-        drawn = beside(columns[0], columns[1:] + self._draw_panels(image, data_sample))
+        drawn = append_panels(columns[0], columns[1:] + self._draw_panels(image, data_sample))
         self.set_image(drawn)
         if show:
             self.show(drawn, win_name=name, wait_time=wait_time)

@@ -1,4 +1,4 @@
-"""Pictures to put beside an image: the joints' correlation matrix, and heatmaps on the image."""
+"""Pictures to put next to an image: the joints' correlation matrix, and heatmaps on the image."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def fit_height(panel: np.ndarray, height: int) -> np.ndarray:
     return np.pad(panel, ((0, missing), (0, 0), (0, 0)), constant_values=255)
 
 
-def beside(image: np.ndarray, panels: Sequence[np.ndarray]) -> np.ndarray:
+def append_panels(image: np.ndarray, panels: Sequence[np.ndarray]) -> np.ndarray:
     """Put panels to the right of the image, which keeps its pixels' places."""
     return np.concatenate(
         [image, *(fit_height(panel, image.shape[0]) for panel in panels)], axis=1

@@ -95,7 +95,7 @@ def _reliability(axes: Any, overall: Scores, units: str) -> None:
 
 def _sparsification(axes: Any, overall: Scores) -> None:
     result = overall.sparsification
-    # The last few samples make the curve jump and say nothing.
+    # The last few samples make the curve jump and mean nothing.
     kept = result.removed.numpy() <= 1 - min(0.5, 5 / max(1, len(result.removed)))
     removed, curve, oracle = (
         v.numpy()[kept] for v in (result.removed, result.curve, result.oracle)
@@ -125,9 +125,7 @@ def plot_calibration(
     units: str = '',
     title: str = '',
 ) -> None:
-    """Four panels in one picture, written whole or not at all; the suffix of ``path`` gives the
-    format.
-    """
+    """Write four panels in one picture; the suffix of ``path`` is its format."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

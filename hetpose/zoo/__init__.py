@@ -1,6 +1,6 @@
 """Weights that come with hetpose, in half precision.
 
-``checksums.json`` holds the SHA-256 of every file; a file is used only if it has it. NOTICE says
+``checksums.json`` holds the SHA-256 of every file; a file is used only if it has it. NOTICE tells
 where the weights come from.
 """
 

@@ -19,13 +19,13 @@ def test_this_installation_is_sound() -> None:
 def test_a_missing_package_brings_its_command() -> None:
     finding = doctor.check_package(Requirement('no-such-package==1.0'))
     assert finding.broken
-    assert finding.mend == 'pip install "no-such-package==1.0"'
+    assert finding.fix == 'pip install "no-such-package==1.0"'
 
 
-def test_mmpose_is_mended_without_its_dependencies() -> None:
+def test_mmpose_is_fixed_without_its_dependencies() -> None:
     finding = doctor.check_package(Requirement('mmpose==0.0.1'))
     assert finding.broken
-    assert finding.mend == 'pip install --no-deps mmpose==0.0.1'
+    assert finding.fix == 'pip install --no-deps mmpose==0.0.1'
 
 
 @pytest.mark.parametrize(('found', 'broken'), [('2.13.0+cpu', False), ('2.14.0', True)])
@@ -51,7 +51,7 @@ def test_a_package_that_does_not_import_is_broken() -> None:
 def test_absent_data_is_told_and_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('HETPOSE_DATA', '/nowhere')
     findings = doctor.check_data()
-    assert all('/nowhere' in f.state and f.mend and not f.broken for f in findings)
+    assert all('/nowhere' in f.state and f.fix and not f.broken for f in findings)
 
 
 @pytest.mark.slow

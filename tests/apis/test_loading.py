@@ -1,4 +1,4 @@
-"""A model from files, or one line that says what is wrong with them."""
+"""A model from files, or one line that names what is wrong with them."""
 
 from pathlib import Path
 

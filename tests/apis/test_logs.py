@@ -1,4 +1,4 @@
-"""Curves are what the log says."""
+"""Curves show the numbers of the log."""
 
 from pathlib import Path
 

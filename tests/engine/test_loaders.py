@@ -1,4 +1,4 @@
-"""Loaders leave bad samples out, and say afterwards how many."""
+"""Loaders leave bad samples out, and report afterwards how many."""
 
 from pathlib import Path
 

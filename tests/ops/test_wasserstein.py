@@ -12,7 +12,7 @@ from hetpose.ops.wasserstein import w2_squared, w2_squared_bound
 
 D = torch.float64
 MASK = torch.tensor([True, False, True, True, False])
-# (m, n): both factors' columns beside d = 5, narrower, equal and wider.
+# (m, n): both factors' columns; d = 5, narrower, equal and wider.
 WIDTHS = [(5, 5), (5, 9), (9, 5), (8, 12), (2, 5), (5, 2), (2, 3), (3, 9), (1, 1)]
 
 

@@ -1,4 +1,4 @@
-"""What is drawn lies where the numbers say."""
+"""Drawn points lie at the places of the numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Ellipses hold what they say they hold."""
+"""Ellipses hold the probability that they promise."""
 
 import numpy as np
 import pytest

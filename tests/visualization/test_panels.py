@@ -1,8 +1,8 @@
-"""Panels beside the image."""
+"""Panels next to the image."""
 
 import numpy as np
 
-from hetpose.visualization.panels import beside, correlation_panel, heatmap_panel
+from hetpose.visualization.panels import append_panels, correlation_panel, heatmap_panel
 
 NAMES = ['left_wrist', 'right_wrist', 'neck']
 
@@ -10,7 +10,7 @@ NAMES = ['left_wrist', 'right_wrist', 'neck']
 def test_panels_keep_the_image_and_its_height() -> None:
     image = np.random.default_rng(0).integers(0, 255, (90, 120, 3), dtype=np.uint8)
     panel = correlation_panel(np.eye(6), NAMES, 90)
-    both = beside(image, [panel, panel])
+    both = append_panels(image, [panel, panel])
     assert both.shape == (90, 120 + 2 * panel.shape[1], 3)
     np.testing.assert_array_equal(both[:, :120], image)
 

@@ -1,4 +1,4 @@
-"""Shipped weights are whole, or an error says so."""
+"""Shipped weights are whole, or an error tells it."""
 
 import hashlib
 import json

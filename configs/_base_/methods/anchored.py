@@ -1,5 +1,5 @@
 # The mean network for all the epochs, exactly as mse trains it; then the covariance network for as
-# many, beside the mean that did best on validation. A step trains one network, so both phases
+# many, with the mean that did best on validation. A step trains one network, so both phases
 # together cost what the other methods cost. The prior keeps the variances up, in proportion to the
 # residuals' own covariance: the floor is lower than the bound needs.
 method = dict(

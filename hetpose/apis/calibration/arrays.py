@@ -23,9 +23,7 @@ def _tensor(value: Any, name: str) -> Tensor:
 
 
 def _covariance(cov: Tensor, mean: Tensor) -> Tensor:
-    """Covariances (N, d, d) from full ones, per-joint blocks (N, K, b, b), or variances shaped
-    like the mean.
-    """
+    """Covariances (N, d, d) from full ones, from blocks (N, K, b, b), or from variances (N, d)."""
     size, dim = len(mean), mean[0].numel()
     if cov.shape == (size, dim, dim) and cov.shape != mean.shape:
         return cov
@@ -74,8 +72,8 @@ def distribution_of(
     """The predictions in arrays (numpy, torch or lists), checked, in float64.
 
     Shapes: mean and target (N, d), (N, K, b) or (N,); cov (N, d, d), (N, K, b, b) or variances
-    like the mean; mask like the mean or (N, K), true where present. block is b, taken from (N, K,
-    b), else 1 unless given. degrees_of_freedom is one number or (N,), above 2.
+    like the mean; mask like the mean or (N, K), true where present. block is b: that of a mean
+    (N, K, b), else 1 unless given. degrees_of_freedom is one number or (N,), above 2.
     """
     mean, target = _tensor(mean, 'mean').double(), _tensor(target, 'target').double()
     cov = _tensor(cov, 'cov')

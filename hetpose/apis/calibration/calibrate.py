@@ -27,7 +27,7 @@ KIND_TITLES = {
 
 @dataclass(frozen=True)
 class CalibrationReport:
-    """What was fitted on the fit part, and the judgement of the other part before and after."""
+    """The recalibration of the fit part, and the scores of the other part before and after it."""
 
     recalibration: Recalibration
     before: CalibrationResult
@@ -115,9 +115,7 @@ class CalibrationReport:
         )
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write report.md, report.json, calibration.json, before.png and after.png, each whole or
-        not at all.
-        """
+        """Write report.md, report.json, calibration.json and two pictures, each file whole."""
         folder = Path(folder)
         self.recalibration.save(folder / 'calibration.json')
         write_json(folder / 'report.json', self.numbers())
@@ -144,7 +142,7 @@ def calibrate(
     judged. With a ``conformal`` level, half of the fit's samples are kept from the recalibration
     for the conformal ellipsoids, whose guarantee asks for samples that nothing else was fitted on.
     A recalibration that is worse on the judged samples is not used: the covariances stay as they
-    are, and the report says why.
+    are, and the report gives the reason.
     """
     fitted_on = ' of another split'
     if fit is None:

@@ -58,8 +58,9 @@ def split_samples(
 
 
 def read_arrays(path: str | Path, names: Sequence[str] = (), units: str = '') -> Predictions:
-    """Predictions from an NPZ file: mean, cov, target, optionally mask, degrees_of_freedom and
-    names (see ``hetpose.calibration``).
+    """Predictions from an NPZ file with the arrays of ``hetpose.calibration``.
+
+    It holds mean, cov and target, and may hold mask, degrees_of_freedom and names.
     """
     path = Path(path)
     if path.exists() and not path.is_file():

@@ -1,6 +1,4 @@
-"""Recalibration Σ → αΣ + βI as something that is fitted once, kept in a file, and applied to one
-model only.
-"""
+"""The recalibration Σ → αΣ + βI of one model: fitted once, kept in a file, and applied."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ FORMAT = 'hetpose-recalibration-1'
 
 
 def weights_fingerprint(model: nn.Module) -> str:
-    """Sixteen hexadecimal digits that change with any weight of the model, and not with its
-    device.
-    """
+    """Sixteen hexadecimal digits that depend on every weight of the model, not on its device."""
     digest = hashlib.sha256()
     for name, value in sorted(model.state_dict().items()):
         if isinstance(value, Tensor):
@@ -43,13 +39,14 @@ def weights_fingerprint(model: nn.Module) -> str:
 
 @dataclass(frozen=True)
 class Recalibration:
-    """Σ → αΣ + βI: one α and β, or one per joint (then Σ → D^½ΣD^½ + diag(β), which keeps the
-    correlations).
+    """Σ → αΣ + βI with one α and β, or with one of each for every joint.
 
-    alpha, beta: 1 or K numbers; beta is in squared ``units``. dim, joint_names, model (the
-    config's name) and weights (``weights_fingerprint``) say whose covariances these are; None or
-    empty means that nobody said. count: samples of the fit; nll_before, nll_after: mean NLL on
-    them.
+    Per joint it is Σ → D^½ΣD^½ + diag(β), which keeps the correlations.
+
+    alpha, beta: 1 or K numbers; beta is in squared ``units``.
+    dim, joint_names, model (the config's name), weights (``weights_fingerprint``): the model whose
+    covariances these are; None or empty where it is unknown.
+    count: samples of the fit; nll_before, nll_after: mean NLL on them.
     """
 
     alpha: tuple[float, ...]
@@ -163,8 +160,9 @@ class Recalibration:
         weights: str | None = None,
         source: str = 'the calibration',
     ) -> Recalibration:
-        """Itself, or a UserError that says in what it differs from the model at hand. None checks
-        nothing.
+        """Itself, or a UserError that names the difference from the model at hand.
+
+        An argument that is None is not compared.
         """
         wanted = {
             'dim': dim,
@@ -187,9 +185,7 @@ class Recalibration:
 
     @classmethod
     def load(cls, path: str | Path, **expected: Any) -> Recalibration:
-        """Read what ``save`` wrote and ``check`` it against ``expected`` (dim, joint_names, model,
-        weights).
-        """
+        """Read the file of ``save``, and ``check`` it against the ``expected`` values."""
         path = Path(path)
         try:
             values = json.loads(path.read_text(encoding='utf-8'))

@@ -41,9 +41,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class CalibrationResult:
-    """Scores of all dimensions together (``overall``) and of every joint or dimension (``parts``,
-    by name).
-    """
+    """Scores of all dimensions together, and of every joint or dimension by name."""
 
     overall: Scores
     parts: dict[str, Scores]
@@ -73,9 +71,7 @@ class CalibrationResult:
         return f'{table}\n\n{self.verdict()}{units}\n'
 
     def plot(self, path: str | Path, title: str = '') -> None:
-        """Coverage, PIT, spread against error, and sparsification, in one picture (PNG, PDF or SVG
-        by suffix).
-        """
+        """Draw coverage, PIT, spread against error and sparsification: a PNG, PDF or SVG file."""
         from hetpose.visualization.reliability import plot_calibration
 
         plot_calibration(path, self.overall, self.parts, units=self.units, title=title)
@@ -93,7 +89,7 @@ def calibration(
     bins: int = 10,
     degrees_of_freedom: Any = None,
 ) -> CalibrationResult:
-    """How well Gaussian predictions are calibrated, together and per joint.
+    """Judge the calibration of Gaussian predictions, together and per joint.
 
     Shapes (numpy, torch or lists): mean and target (N, d), (N, K, 2) or (N,); cov (N, d, d), per
     joint (N, K, 2, 2), or variances shaped like the mean; mask like the mean or (N, K), true where
@@ -108,9 +104,7 @@ def calibration(
 def judge(
     data: Distribution, names: Sequence[str] | None = None, units: str = '', bins: int = 10
 ) -> CalibrationResult:
-    """``calibration`` of arrays that were checked before; a part that is missing everywhere is
-    left out.
-    """
+    """``calibration`` of checked arrays; a part that is missing everywhere is left out."""
     count = data.dim // data.block
     names = [str(i) for i in range(count)] if names is None else list(names)
     if len(names) != count:

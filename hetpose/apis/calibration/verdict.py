@@ -1,4 +1,4 @@
-"""What calibration scores mean together, in a sentence or two."""
+"""The meaning of calibration scores, in a sentence or two."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def verdict(overall: Scores, parts: Mapping[str, Scores] | None = None) -> str:
     """Whether covariances are right, and if not, in what they are wrong.
 
     The scale is judged by the mean of rᵀΛr for each dimension, which is 1, with variance 2 for
-    each dimension. A right scale on average says nothing of the whole: the ellipsoids of all
+    each dimension. A right scale on average tells nothing about the whole: the ellipsoids of all
     dimensions must hold what they promise, and PIT must be uniform. Of heavy tails a mean of
     squares has no useful standard error; there coverage judges the scale.
     """
@@ -55,7 +55,7 @@ def _whole_is_right(scores: Scores) -> bool:
 
 
 def _shape(scores: Scores) -> str:
-    """Which shape of errors gives these coverages at a right scale."""
+    """The shape of errors that gives these coverages at a right scale."""
     inner, outer = _gap(scores, 0.5), _gap(scores, 0.95)
     if outer < 0 <= inner:
         return (
@@ -67,7 +67,7 @@ def _shape(scores: Scores) -> str:
             'some samples are much worse than predicted, or the correlations are wrong; a factor '
             'on the covariance does not help'
         )
-    return 'the errors vary less between samples than the covariances say'
+    return 'the errors vary less between samples than the covariances do'
 
 
 def _worst(parts: Mapping[str, Scores] | None) -> str:

@@ -1,4 +1,4 @@
-"""Run the convolutional part of a tfjs graph as its nodes say, slowly and literally.
+"""Run the convolutional part of a tfjs graph node by node, slowly and literally.
 
 It knows nothing of MoveNet, so it is what a converted network is compared with. Tensors are kept
 as (B, C, H, W).

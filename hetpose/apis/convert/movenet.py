@@ -78,7 +78,7 @@ def torch_weights(graph: Graph, nodes: dict[str, Node]) -> dict[str, Tensor]:
 
 
 def _centre_weight(graph: Graph) -> Tensor | None:
-    """What the centre scores are multiplied by, (H, W); None in a network of many people."""
+    """The factor of the centre scores, (H, W); None in a network of many people."""
     for node in graph.nodes.values():
         if node.op == 'Mul' and node.inputs[-1] in graph.weights:
             array = graph.weights[node.inputs[-1]]

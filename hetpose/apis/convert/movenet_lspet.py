@@ -1,4 +1,4 @@
-"""How well a frozen MoveNet of one person does on Leeds Sports Pose Extended.
+"""Measure a frozen MoveNet of one person on Leeds Sports Pose Extended.
 
 Axes: N people, L = 12 limb joints that COCO and LSPET share, in LSPET's order, J = 14.
 """
@@ -86,7 +86,7 @@ def predict(
     batch_size: int = 16,
     progress: bool = True,
 ) -> dict[str, np.ndarray]:
-    """What a network of one person finds in every person's crop; see ``write``.
+    """The predictions of a network of one person in every person's crop; see ``write``.
 
     With ``bfloat16`` the backbone runs in that precision: three times as fast on CPUs that have
     it, with the same PCK to the second digit.

@@ -36,7 +36,7 @@ class Part:
     count: int = 1
 
     def found(self, root: Path) -> int:
-        """How many of its files are there."""
+        """The number of its files that are there."""
         place = root / self.path
         if not self.pattern:
             return int(place.is_file())

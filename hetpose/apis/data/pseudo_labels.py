@@ -102,7 +102,7 @@ def make_pseudo_labels(
     """Write Σ̃ of every training sample to ``out``; returns the file, on rank 0 only.
 
     Args:
-        config: A pose config; its training pipeline says what the crop is.
+        config: A pose config; its training pipeline defines the crop.
         out: The .npz file.
         checkpoint: With it the representation is the model's pooled backbone features, without it
             a thumbnail of the crop.

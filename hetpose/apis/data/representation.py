@@ -53,7 +53,7 @@ class CropDataset(Dataset):
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        """One crop; ``picture`` is None where the sample is bad, and ``reason`` says why."""
+        """One crop; where the sample is bad, ``picture`` is None and ``reason`` is set."""
         info = self.dataset.get_data_info(index)
         row = dict(index=index, id=sample_id(info), digest=0, picture=None)
         try:

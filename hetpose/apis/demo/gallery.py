@@ -1,4 +1,4 @@
-"""A picture of predicted beside true uncertainty."""
+"""A picture of the predicted and the true uncertainty, side by side."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _dashed(image: np.ndarray, ring: np.ndarray) -> None:
 
 
 def caption(width: int) -> np.ndarray:
-    """What the lines mean: (BAND, width, 3) RGB."""
+    """A band that explains the lines: (BAND, width, 3) RGB."""
     band = np.full((BAND, width, 3), BACKGROUND, np.uint8)
     height, baseline = 14, BAND // 2 + 7
     percent = round(100 * COVERAGE)

@@ -24,9 +24,8 @@ from hetpose.fileio import write_json, write_text
 from hetpose.ops.distribution import Distribution
 from hetpose.tables import markdown_table
 
-LABELLED_SAMPLES = (
-    400  # of the training set, on which the pseudo-labels are compared with the truth
-)
+# Samples of the training set, on which the pseudo-labels are compared with the truth.
+LABELLED_SAMPLES = 400
 GALLERY_SAMPLES = 120  # of the test set, from which the gallery is chosen
 COLUMNS = ('mse', 'nll', 'tac', 'coverage_90', 'kl', 'w2')
 

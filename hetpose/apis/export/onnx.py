@@ -75,7 +75,7 @@ class ExportedPose(nn.Module):
         self.input_size = self._input_size(model)
 
     def _scale(self, model: PoseModel) -> Tensor:
-        """What the head's units (x, y) are in input pixels, (2,)."""
+        """The size of the head's units (x, y) in input pixels, (2,)."""
         return torch.as_tensor(self.head.decoder.scale_factor).float()
 
     def _input_size(self, model: PoseModel) -> tuple[int, int]:
@@ -150,7 +150,7 @@ class ExportedPosthoc(ExportedPose):
 
 
 def refuse_unsupported(model: PoseModel) -> None:
-    """A UserError that says why, where the covariance cannot be written as ONNX operators."""
+    """Raise a UserError where the covariance cannot be written as ONNX operators."""
     covariance = model.network.head.covariance
     name = type(getattr(covariance, 'shape', covariance)).__name__  # the scale of a Student-t
     if covariance.taylor_order == 'full':

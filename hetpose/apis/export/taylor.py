@@ -61,7 +61,7 @@ class SoftArgmaxJacobian(nn.Module):
 
 
 def _push(layer: nn.Module, moves: Tensor, after: Tensor, dim: int) -> Tensor:
-    """What a layer makes of small moves (B·m, C, h, w); ``after`` is its output, (B, C, h, w)."""
+    """Small moves (B·m, C, h, w) after a layer; ``after`` is its output, (B, C, h, w)."""
     if isinstance(layer, nn.ConvTranspose2d):
         assert not isinstance(layer.padding, str)
         return functional.conv_transpose2d(

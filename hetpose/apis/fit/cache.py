@@ -32,7 +32,7 @@ CHUNK = 256  # people in one file of the cache
 
 @dataclass(frozen=True)
 class Errors:
-    """What a frozen model computed of N people, and how far it was off.
+    """The outputs of a frozen model for N people, and its errors.
 
     ``pooled`` (N, F) float16 and ``statistics`` (N, K, 8) are what Σ is read from; ``residual``
     (N, K, 2) are label − prediction in image pixels, 0 where ``mask`` (N, K) is False; ``side``

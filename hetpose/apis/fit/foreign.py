@@ -22,7 +22,7 @@ SHORT = {'l': 'left', 'r': 'right', 'f': 'front', 'b': 'back'}  # in names of jo
 
 
 def check_foreign(config: Config) -> None:
-    """A UserError that says why, where the model of a config cannot be wrapped."""
+    """Raise a UserError with the reason where the model of a config cannot be wrapped."""
     model = config.get('model') or {}
     kind = str(model.get('type', 'nothing')).rpartition('.')[2]
     if kind != ESTIMATOR:

@@ -35,7 +35,7 @@ NAMES = {GAUSSIAN: 'varying, full, Gaussian', STUDENT: 'varying, full, Student-t
 
 @dataclass(frozen=True)
 class FitSettings:
-    """What a user may choose.
+    """The settings of a fit.
 
     rank: of a low-rank covariance; None takes a full factor up to 40 joints and rank 8 beyond.
     tails: 'gaussian', 'student', or 'auto': whichever has the lower NLL on the people of the
@@ -98,7 +98,7 @@ class FitSettings:
 
 @torch.no_grad()
 def predicted(model: ErrorModel, errors: Errors) -> Distribution:
-    """What an error model predicts of people, in per cent of the crop's longer side."""
+    """The predictions of an error model, in per cent of the crop's longer side."""
     evidence = rows(model, errors).arrays['evidence']
     found = model.eval().distribution(evidence, torch.float64)
     residual, mask = scaled(errors)

@@ -1,4 +1,4 @@
-"""What was fitted, against what one covariance for all would have done.
+"""The fitted covariances, compared with one covariance for all.
 
 Axes: N people, K joints, d = 2K.
 """
@@ -29,7 +29,7 @@ FLATTERED = (
 
 @dataclass(frozen=True)
 class FormScore:
-    """How one form of Σ does on people that it has not seen.
+    """Scores of one form of Σ on people that it has not seen.
 
     nll in nats per person, of errors in per cent of the crop's longer side; the others are means
     over the joints.
@@ -88,12 +88,12 @@ class FitReport:
 
     @property
     def warning(self) -> str:
-        """That the labels flatter the model, where they do."""
+        """A warning where the model was trained on the labels; else an empty text."""
         return FLATTERED if self.flattered else ''
 
     @property
     def kept_line(self) -> str:
-        """Which tails the written model has, and the ν of the Student-t."""
+        """The tails of the written model, and the ν of the Student-t."""
         nll = ', '.join(f'{tails} {value:.2f}' for tails, value in self.validation.items())
         least, median, most = self.degrees_of_freedom
         return (
@@ -158,7 +158,7 @@ class FitReport:
         )
 
     def write(self, folder: Path) -> None:
-        """Write report.md, report.json, nll.png, and the calibration's own report beside them."""
+        """Write report.md, report.json, nll.png, and the calibration's own report in a folder."""
         self.calibration.write(folder / 'calibration')
         write_json(folder / 'report.json', self.numbers())
         self._plot(folder / 'nll.png')

@@ -28,7 +28,7 @@ PRIOR = 0.1
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How an error model is trained."""
+    """Settings of the training of an error model."""
 
     epochs: int = 60
     batch_size: int = 128

@@ -1,4 +1,4 @@
-"""Which part of an image holds a person: given boxes, a detector, or the whole image."""
+"""Boxes around people: given ones, those of a detector, or the whole image."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class BoxSource:
 
 
 def _depth(value: Any) -> int:
-    """How deep lists are nested, along their first non-empty members."""
+    """The depth of nested lists, along their first non-empty members."""
     if isinstance(value, np.ndarray):
         return value.ndim
     if not isinstance(value, Sequence) or isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What is known about some joints tells about the others.
+"""Condition a predicted pose on the known places of some joints.
 
 A prediction is a Gaussian over all joints at once. Given the true place of some of them (a
 corrected wrist, a marker), the others move to their conditional mean and their covariance shrinks

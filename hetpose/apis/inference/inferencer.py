@@ -124,7 +124,7 @@ class HetPoseInferencer:
             batch_size: Crops that go through the network at once; a camera's go one by one.
             smooth: For a video or a camera: people are followed, and a Kalman filter whose
                 measurement noise is the covariance of the frame places their joints; for a file
-                backward too. MotionSettings say how people move.
+                backward too. MotionSettings describe how people move.
             num_instances: At most so many people in an image, those with the best boxes; -1: all.
             show_progress: Show how many of the images are done.
             kpt_thr: Joints with a lower score are not drawn. 0, unlike mmpose's 0.3: the ellipse

@@ -1,4 +1,4 @@
-"""What an inferencer reads: images in all forms, a video file, or a camera."""
+"""The inputs of an inferencer: images in all forms, a video file, or a camera."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _suffixes() -> list[str]:
 
 
 def read_image(path: str | Path) -> np.ndarray:
-    """Decode a file, turned as its EXIF data say; a ValueError gives the reason why not."""
+    """Decode a file, turned by its EXIF data; a ValueError gives the reason why not."""
     try:
         if Path(path).exists() and not Path(path).is_file():  # reading a pipe waits for ever
             raise ValueError('is not a file')
@@ -209,10 +209,10 @@ def as_bgr(array: np.ndarray) -> np.ndarray:
 
 
 def _output_names(items: Sequence[str | Path | np.ndarray]) -> list[Path]:
-    """Where each item's outputs go, with its suffix: its file name, or more where that repeats.
+    """The output file of each item, with its suffix: its file name, or more where that repeats.
 
     Files whose stems repeat would overwrite each other's predictions. They keep their folders
-    below the one that they share, x.jpg beside x.png becomes x.jpg.jpg and x.png.png, and a file
+    below the one that they share, x.jpg next to x.png becomes x.jpg.jpg and x.png.png, and a file
     that is given again becomes x-2.jpg.
     """
     paths = [

@@ -89,7 +89,7 @@ class Predictor:
         yield from self._flush(batch, batch_size, report, heatmaps)
 
     def _add(self, batch: Batch, picture: Picture, boxes: BoxSource) -> BadInput | None:
-        """Put the crops of a picture's boxes into the batch, or say what is bad about it."""
+        """Put the crops of a picture's boxes into the batch, or return what is bad about it."""
         try:
             found = boxes.find(picture)
         except ValueError as error:

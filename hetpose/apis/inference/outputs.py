@@ -1,4 +1,4 @@
-"""What an inferencer draws and writes: JSON, NPZ and pictures, each file whole or absent.
+"""The outputs of an inferencer: JSON, NPZ and pictures, each file whole or absent.
 
 The formats are described in ``predictions.schema.json``.
 """
@@ -123,7 +123,7 @@ class Outputs:
         self.full_covariance = full_covariance
         self.joint_names = list(joint_names)
         if full_covariance == 'npz' and self.predictions is None:
-            raise UserError('full_covariance npz is written beside the JSON: give pred_out_dir')
+            raise UserError('full_covariance npz is written next to the JSON: give pred_out_dir')
 
     def json(self, instances: InstanceData) -> list[dict[str, Any]]:
         """One image's predictions, as they are written and returned."""

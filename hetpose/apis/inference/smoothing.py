@@ -29,12 +29,12 @@ from hetpose.ops.spd import symmetric_sqrt
 
 _VAGUE = 10.0  # people's sizes: how little is known of a joint before it is first seen
 
-_SHORTEST = 1e-4  # seconds between two frames, whatever a camera's clock says
+_SHORTEST = 1e-4  # seconds between two frames, whatever the clock of a camera shows
 
 
 @dataclass(frozen=True)
 class MotionSettings:
-    """How people move. Sizes are the longer sides of their boxes, so that it fits any image.
+    """A model of how people move; lengths are in longer sides of their boxes.
 
     Args:
         acceleration: How fast a joint's velocity drifts: after one second its standard deviation
@@ -92,7 +92,7 @@ class Track:
         return with_error(motion, math.exp(-seconds / memory)) if memory else motion
 
     def _start(self, person: Person) -> Gaussian:
-        """What is known before the first measurement: next to nothing, around the joints seen."""
+        """The state before the first measurement: a wide Gaussian around the joints seen."""
         dim = person.joints.size
         place = np.nanmean(person.joints, axis=0)
         spread = [_VAGUE * person.size, self.settings.speed * person.size]
@@ -103,7 +103,7 @@ class Track:
         return Gaussian(torch.from_numpy(mean), torch.from_numpy(np.diag(variance)))
 
     def expect(self, time: float) -> np.ndarray:
-        """Where the joints (K, 2) will be if nothing changes."""
+        """The places of the joints (K, 2) if nothing changes."""
         state, dim = self.states[-1], len(self.likeness)
         ahead = state.mean[:dim] + (time - self.times[-1]) * state.mean[dim : 2 * dim]
         return ahead.numpy().reshape(-1, 2)

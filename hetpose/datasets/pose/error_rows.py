@@ -1,4 +1,4 @@
-"""What a frozen model computed of people as a data set.
+"""The evidence and the errors of a frozen model as a data set.
 
 Axes: N people, E entries of the evidence, d = 2K targets.
 """

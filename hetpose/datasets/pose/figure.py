@@ -72,7 +72,7 @@ class Occluder:
 
 @dataclass(frozen=True)
 class Scene:
-    """What is in one image. Coordinates in pixels of an image with ``size`` rows and columns."""
+    """The content of one image of ``size`` rows and columns. Coordinates are in its pixels."""
 
     size: int
     joints: np.ndarray  # (K, 2) float64, the truth

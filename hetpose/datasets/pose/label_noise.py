@@ -26,7 +26,7 @@ PARENT_SHARE = 0.7
 
 
 def occlusion(scene: Scene) -> np.ndarray:
-    """How deep each joint lies under an occluder, times its opacity: (K,) in [0, 1]."""
+    """The depth of each joint under an occluder, times its opacity: (K,) in [0, 1]."""
     cover = np.zeros(K)
     for occluder in scene.occluders:
         own = (scene.joints - occluder.centre) @ occluder.basis.T / occluder.axes

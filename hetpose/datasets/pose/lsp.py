@@ -48,14 +48,14 @@ def box_around(points: np.ndarray, margin: float = BOX_MARGIN) -> np.ndarray | N
 
 
 def heldout_mask(count: int, share: float, seed: int) -> np.ndarray:
-    """Which of ``count`` samples are held out (count,) bool: a fixed draw by seed."""
+    """Whether each of ``count`` samples is held out, (count,) bool: a fixed draw by seed."""
     mask = np.zeros(count, bool)
     mask[np.random.default_rng(seed).permutation(count)[: round(share * count)]] = True
     return mask
 
 
 class JointsMatDataset(BaseCocoStyleDataset):
-    """14 joints per image from a joints.mat beside a folder of images.
+    """14 joints per image from a joints.mat next to a folder of images.
 
     Images that are absent, annotations without a joint and boxes without an area are left out,
     and their numbers are logged.
@@ -120,7 +120,7 @@ class JointsMatDataset(BaseCocoStyleDataset):
         raise NotImplementedError
 
     def in_split(self, count: int) -> np.ndarray:
-        """Which samples (count,) belong to the chosen split."""
+        """Whether each sample belongs to the chosen split, (count,)."""
         if self.split == 'all':
             return np.ones(count, bool)
         held = heldout_mask(count, self.heldout, self.split_seed)
@@ -215,7 +215,7 @@ class LSPDataset(JointsMatDataset):
         return (*_SPLITS, 'first', 'second')
 
     def in_split(self, count: int) -> np.ndarray:
-        """Which samples (count,) belong to the chosen split."""
+        """Whether each sample belongs to the chosen split, (count,)."""
         if self.split in ('first', 'second'):
             return (np.arange(count) < count // 2) == (self.split == 'first')
         return super().in_split(count)

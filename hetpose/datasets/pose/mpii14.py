@@ -58,7 +58,7 @@ class MPII14Dataset(MpiiDataset):
             visible = np.asarray(instance['keypoints_visible'])[:, _FROM_MPII]
             if not (visible > 0).all():
                 continue
-            # The box says the same; with both, mmpose's GetBBoxCenterScale warns at every sample.
+            # The box holds the same; with both, mmpose's GetBBoxCenterScale warns at every sample.
             del instance['bbox_center'], instance['bbox_scale']
             instance['keypoints'] = to_lsp14(instance['keypoints'])
             instance['keypoints_visible'] = np.ones((1, 14), np.float32)

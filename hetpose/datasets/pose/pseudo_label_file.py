@@ -67,7 +67,7 @@ def fingerprint(ids: list[str], digests: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class PseudoLabelRecipe:
-    """How pseudo-labels are made.
+    """The settings that make pseudo-labels.
 
     ``dimension`` of the PCA; ``k`` neighbours, None for 10·2K; ``pixels``, the side of the
     thumbnail that represents a sample where no checkpoint is given; the rest as in
@@ -117,7 +117,7 @@ class PseudoLabelFile:
 
     @classmethod
     def read(cls, path: str | Path) -> PseudoLabelFile:
-        """Read a file, or raise a UserError that says what is wrong with it."""
+        """Read a file, or raise a UserError that names what is wrong with it."""
         path = Path(path)
         if not path.is_file():
             raise UserError(
@@ -152,7 +152,7 @@ class PseudoLabelFile:
             if name in made and made[name] != value and name not in chosen:
                 raise UserError(
                     f'{self.path} was made with {name}={made[name]}, the config asks for '
-                    f'{name}={value}; make it anew or change recipe'
+                    f'{name}={value}; make it again or change recipe'
                 )
 
     def root(self, info: dict[str, Any]) -> np.ndarray | None:

@@ -17,8 +17,7 @@ _OCCLUDERS = 3
 
 @dataclass(frozen=True)
 class Motion:
-    """A figure's joints at every time: limbs turn from key pose to key pose, and keep the joints
-    together.
+    """The joints of a figure at every time: its limbs turn from key pose to key pose.
 
     angles, lengths: of every limb, from the neck outwards, at the key poses (P, len(LIMBS));
     places: of the neck, (P, 2); times: (P,) in seconds.
@@ -108,7 +107,7 @@ class SyntheticPoseSequence:
         return height, (joints - (low + high) / 2) * height + (self.image_size - 1) / 2
 
     def _furnish(self, rng: np.random.Generator) -> Scene:
-        """What stands in the first frame; the last of the occluders moves."""
+        """The things in the first frame; the last of the occluders moves."""
         occluders = []
         for _ in range(_OCCLUDERS):
             frame, joint = rng.integers(self.frames), rng.integers(K)
@@ -120,7 +119,7 @@ class SyntheticPoseSequence:
         return Scene(self.image_size, self.joints[0], self.height, tuple(occluders), (), focus)
 
     def scene(self, frame: int) -> Scene:
-        """What one frame shows."""
+        """The scene of one frame."""
         *standing, moving = self._stage.occluders
         share = frame / max(self.frames - 1, 1)
         crossing = np.array([share * self.image_size, moving.centre[1]])
@@ -153,7 +152,7 @@ class SyntheticPoseSequence:
         return self.joints + np.stack(errors)
 
     def occlusions(self) -> np.ndarray:
-        """How deep every joint lies under an occluder, (T, K) in [0, 1]."""
+        """The depth of every joint under an occluder, (T, K) in [0, 1]."""
         return np.stack([occlusion(self.scene(frame)) for frame in range(self.frames)])
 
     def _causes(self) -> np.ndarray:

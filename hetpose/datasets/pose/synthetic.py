@@ -80,7 +80,7 @@ class SyntheticPose(BaseCocoStyleDataset):
         return np.random.default_rng([self.seed, index, stream])
 
     def scene(self, index: int) -> Scene:
-        """What sample ``index`` shows."""
+        """The scene of sample ``index``."""
         return sample_scene(self._rng(index, _SCENE), self.image_size)
 
     def image(self, index: int) -> np.ndarray:

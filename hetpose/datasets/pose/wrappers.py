@@ -35,7 +35,7 @@ def joint_names(dataset: Any) -> list[str]:
 
 @DATASETS.register_module()
 class PseudoLabelDataset(BaseDataset):
-    """Any mmpose data set, unmodified, with Σ̃ from a pseudo-label file beside its keypoints.
+    """Any mmpose data set, unmodified, with Σ̃ from a pseudo-label file added to its keypoints.
 
     The wrapped data set keeps its own short pipeline (usually empty); this one's pipeline does the
     rest, and is refused when built if a transform in it would leave Σ̃ behind.
@@ -86,7 +86,7 @@ class PseudoLabelDataset(BaseDataset):
 
     @property
     def metainfo(self) -> dict:
-        """That of the wrapped data set."""
+        """The meta information of the wrapped data set."""
         return self.dataset.metainfo
 
     def full_init(self) -> None:

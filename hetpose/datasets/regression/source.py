@@ -1,4 +1,4 @@
-"""What a regression suite draws its arrays from, and how they are split.
+"""Sources of the arrays of a regression suite, and their split.
 
 Axes: N samples, m inputs, d targets.
 """

@@ -120,7 +120,7 @@ class CovarianceRandomFlip(RandomFlip):
 
 @TRANSFORMS.register_module()
 class CovarianceTopdownAffine(TopdownAffine):
-    """mmpose's TopdownAffine, with the factors in network-input pixels beside the keypoints.
+    """mmpose's TopdownAffine, with the factors moved to network-input pixels with the keypoints.
 
     RandomBBoxTransform needs no version of its own: it moves the box only, and the box reaches the
     keypoints here.

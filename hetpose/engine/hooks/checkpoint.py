@@ -43,7 +43,7 @@ class SafeCheckpointHook(CheckpointHook):
             info[name] = str(folder / Path(info[name]).name)  # the folder may have been renamed
         if runner.param_schedulers and not self.save_param_scheduler:
             raise UserError(
-                'default_hooks.checkpoint.save_param_scheduler=False beside a param_scheduler: a '
+                'default_hooks.checkpoint.save_param_scheduler=False with a param_scheduler: a '
                 'resumed run would start its schedule again; set it to True'
             )
         super().before_train(runner)

@@ -1,4 +1,4 @@
-"""What a training step costs."""
+"""The time and memory of a training step."""
 
 from __future__ import annotations
 

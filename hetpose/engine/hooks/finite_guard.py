@@ -106,7 +106,7 @@ class FiniteGuardHook(Hook):
         return {}
 
     def _described(self, runner, data: Any, error: Exception) -> str:
-        """What was seen, in one line."""
+        """The findings, in one line."""
         reason = str(getattr(error, 'reason', error)).rstrip('.')
         batch = runner.iter % max(len(runner.train_dataloader), 1)
         parts = [f'{reason}; epoch {runner.epoch + 1}, batch {batch + 1}']
@@ -160,7 +160,7 @@ def _optimizers(optim_wrapper: Any) -> list[torch.optim.Optimizer]:
 
 
 def sample_names(data: Any) -> list[str]:
-    """What the samples of a batch are called: their image and id, where they have some."""
+    """The names of the samples of a batch: their image and id, where they have some."""
     samples = data.get('data_samples') if isinstance(data, dict) else None
     names = []
     for sample in samples or ():
@@ -172,7 +172,7 @@ def sample_names(data: Any) -> list[str]:
 
 @torch.no_grad()
 def smallest_eigenvalue(model: nn.Module, data: Any) -> float | None:
-    """That of Σ over a batch, by another forward pass; None where there is none to be had."""
+    """The smallest eigenvalue of Σ over a batch, by another forward pass; None without a Σ."""
     if not is_switchable(model) or find_switchable(model).covariance is None:
         return None
     seen: list = []

@@ -1,4 +1,4 @@
-"""Train the covariance beside a mean that no longer moves."""
+"""Train the covariance while the mean no longer moves."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ from torch import nn
 
 @HOOKS.register_module()
 class FreezeWrappedHook(Hook):
-    """Keep all of a pose estimator but the error model of its head in evaluation mode, without
-    gradient.
+    """Train the error model of a head only: the rest stays in evaluation mode, without gradient.
 
     Batch norm then keeps its statistics and dropout drops nothing, so that the errors are those of
     predictions.

@@ -59,7 +59,7 @@ class KeepBestHook(Hook):
             load(find_switchable(runner.model), _weights(self.state))
 
     def before_save_checkpoint(self, runner, checkpoint: dict) -> None:
-        """Store what is kept beside the weights of the epoch."""
+        """Store the kept weights in addition to those of the epoch."""
         checkpoint[STATE_KEY] = self.state
 
     def after_load_checkpoint(self, runner, checkpoint: dict) -> None:
@@ -70,7 +70,7 @@ class KeepBestHook(Hook):
 
 
 def kept_weights(checkpoint: dict[str, Any]) -> State:
-    """The weights that a checkpoint keeps beside those of its epoch; {} if there are none."""
+    """The best weights in a checkpoint, next to those of its epoch; {} if there are none."""
     return _weights(checkpoint.get(STATE_KEY) or {})
 
 

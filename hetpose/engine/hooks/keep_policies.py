@@ -1,4 +1,4 @@
-"""What of two epochs is kept: one policy for each kind of covariance.
+"""Choose the weights to keep of two epochs: one policy for each kind of covariance.
 
 A policy gets the weights of an epoch in the model and what was kept so far, and returns what is
 kept now. Keys of what is kept: mse, mean (weights of the mean network), nll, rest (all other

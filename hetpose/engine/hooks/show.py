@@ -44,11 +44,11 @@ class ShowPoseHook(Hook):
         self.seen = 0
 
     def before_val_epoch(self, runner: Any) -> None:
-        """Count anew."""
+        """Start to count from 0."""
         self.seen = 0
 
     def before_test_epoch(self, runner: Any) -> None:
-        """Count anew."""
+        """Start to count from 0."""
         self.seen = 0
 
     def after_val_iter(

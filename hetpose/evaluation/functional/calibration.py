@@ -1,4 +1,4 @@
-"""Calibration of multivariate Gaussians: does the truth fall where the covariance says?
+"""Calibration of multivariate Gaussians: does the truth fall where the covariance predicts?
 
 N samples of d dimensions; a mask is True where a dimension is present; K blocks (joints) of b
 dimensions each. If the model is right, the squared Mahalanobis distance of the present dimensions
@@ -67,8 +67,7 @@ def pit(
     mask: Tensor | None = None,
     degrees_of_freedom: Tensor | None = None,
 ) -> Tensor:
-    """Probability integral transform of the distance: F_χ²(n)(rᵀΛr), n the present dimensions; NaN
-    where n = 0.
+    """The probability integral transform F_χ²(n)(rᵀΛr), n the present dimensions; NaN for n = 0.
 
     Uniform on [0, 1] if the model is right. Shapes: (..., d), (..., d, d), mask (..., d),
     degrees_of_freedom (...) → (...).
@@ -91,8 +90,9 @@ def marginal_pit(
     mask: Tensor | None = None,
     degrees_of_freedom: Tensor | None = None,
 ) -> Tensor:
-    """PIT of every dimension by itself, Φ(r_i/σ_i); NaN where missing. It shows bias, to which
-    ``pit`` is blind.
+    """The PIT of every dimension by itself, Φ(r_i/σ_i); NaN where it is missing.
+
+    It shows bias, which ``pit`` does not.
 
     Shapes: (..., d), (..., d, d), mask (..., d), degrees_of_freedom (...) → (..., d).
     """
@@ -119,8 +119,9 @@ def squared_radius(
 
 
 def coverage(values: Tensor, levels: Tensor = LEVELS) -> Tensor:
-    """Share of samples inside the ellipsoid of each level. Shapes: PIT (N,) (NaN left out), levels
-    (L,) → (L,).
+    """The share of samples inside the ellipsoid of each level.
+
+    Shapes: PIT (N,), of which NaN is left out, and levels (L,) → (L,).
     """
     finite, _ = values[~values.isnan()].sort()
     if not len(finite):
@@ -130,15 +131,17 @@ def coverage(values: Tensor, levels: Tensor = LEVELS) -> Tensor:
 
 
 def expected_calibration_error(values: Tensor, levels: Tensor = LEVELS) -> float:
-    """Mean over the levels of |coverage − level|; 0 is perfect, ½ the worst. Shapes: PIT (N,),
-    levels (L,).
+    """The mean over the levels of |coverage − level|; 0 is perfect, ½ the worst.
+
+    Shapes: PIT (N,), levels (L,).
     """
     return (coverage(values, levels) - levels.to(values)).abs().mean().item()
 
 
 def uniformity(values: Tensor) -> tuple[float, float]:
-    """Kolmogorov-Smirnov statistic of the PIT against the uniform, and its p-value. Shape: (N,),
-    NaN left out.
+    """The Kolmogorov-Smirnov statistic of the PIT against the uniform, and its p-value.
+
+    Shape: (N,), of which NaN is left out.
     """
     finite = values[~values.isnan()]
     if not len(finite):
@@ -149,8 +152,9 @@ def uniformity(values: Tensor) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Bins of similar predicted spread: what was predicted (B,), what happened (B,), and ENCE,
-    their relative gap.
+    """Predicted (B,) and observed (B,) errors in bins of similar predicted spread.
+
+    ENCE is their mean relative gap.
     """
 
     predicted: Tensor
@@ -180,7 +184,7 @@ def reliability(
 
 @dataclass(frozen=True)
 class Sharpness:
-    """How tight the predictions are, whether or not they are right. In the target's units."""
+    """The spread of the predictions, in the target's units, whether or not they are right."""
 
     rms_std: float  # √ of the mean variance of a dimension
     geometric_std: float  # exp of the mean of log|Σ| / 2n: the side of the box of equal volume

@@ -1,5 +1,4 @@
-"""Split conformal ellipsoids: coverage with a finite-sample guarantee, whether or not the model is
-right.
+"""Split conformal ellipsoids: coverage with a finite-sample guarantee, also for a wrong model.
 
 The score of a sample is how much its Gaussian ellipsoid of the wanted level has to be scaled to
 reach the truth: s = rᵀΛr / q, q the χ² quantile of the present dimensions, or that of a Student-t
@@ -25,8 +24,9 @@ KINDS = ('whole', 'per_block', 'simultaneous')
 
 
 def conformal_quantile(scores: Tensor, level: float) -> float:
-    """The ceil((n + 1)·level)-th smallest score; infinite if n is too small for the level. Shape:
-    (n,), NaN left out.
+    """The ceil((n + 1)·level)-th smallest score; infinite if n is too small for the level.
+
+    Shape: (n,), of which NaN is left out.
     """
     if not 0 < level < 1:
         raise ValueError(f'level must lie between 0 and 1, not {level}')
@@ -87,8 +87,9 @@ class ConformalEllipsoids:
         block: int = 2,
         degrees_of_freedom: Tensor | None = None,
     ) -> ConformalEllipsoids:
-        """Fit on samples that neither trained nor recalibrated the model. Shapes: (n, d), (n, d,
-        d), mask (n, d), degrees_of_freedom (n,).
+        """Fit on samples that neither trained nor recalibrated the model.
+
+        Shapes: (n, d), (n, d, d), mask (n, d), degrees_of_freedom (n,).
         """
         if kind not in KINDS:
             raise ValueError(f'kind must be one of {", ".join(KINDS)}, not {kind!r}')

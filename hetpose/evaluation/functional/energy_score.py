@@ -24,8 +24,7 @@ NODES = torch.arange(-36.0, 36.0 + STEP, STEP, dtype=torch.float64)
 
 
 def expected_norm(variances: Tensor, offset: Tensor) -> Tensor:
-    """E‖X‖ for independent X_i ~ N(offset_i, variances_i), to about ten digits and without
-    sampling.
+    """E‖X‖ for independent X_i ~ N(offset_i, variances_i), without sampling, to ten digits.
 
     From E√Q = (1 / 2√π) ∫ (1 − E exp(−tQ)) t^(−3/2) dt and the closed form of E exp(−tQ) for Q =
     ‖X‖², by the trapezoid rule in log t. Shapes: (..., d), (..., d) → (...).
@@ -105,8 +104,9 @@ def energy_score_monte_carlo(
     seed: int = 0,
     degrees_of_freedom: Tensor | None = None,
 ) -> Tensor:
-    """The unbiased estimate from ``samples`` draws: pairs of distinct draws only. Same shapes as
-    ``energy_score``.
+    """The unbiased estimate from ``samples`` draws, by pairs of distinct draws.
+
+    Shapes: those of ``energy_score``.
     """
     if samples < 2:
         raise ValueError(f'samples must be at least 2, not {samples}')

@@ -1,7 +1,7 @@
 """Errors and likelihoods of predicted poses.
 
 Axes: N samples, K joints, d = 2K interleaved coordinates. A mask is True where a coordinate is
-    annotated.
+annotated.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def squared_errors(errors: Distribution) -> Tensor:
 
 
 def negative_log_likelihoods(errors: Distribution) -> Tensor:
-    """½(n log 2π + log|Σ| + rᵀΛr) of every sample, (N,), n the present coordinates; of Student-t
-    predictions their own.
+    """½(n log 2π + log|Σ| + rᵀΛr) of every sample, (N,), n the present coordinates.
+
+    For Student-t predictions it is that of the Student-t.
     """
     return predictive_nll(
         errors.residual, errors.covariance, errors.degrees_of_freedom, errors.present
@@ -104,7 +105,7 @@ def cross_fit(residual: Tensor, mask: Tensor, folds: int = 2) -> tuple[Tensor, T
 
 
 def pose_scores(errors: Distribution, levels: Sequence[float]) -> dict[str, Tensor]:
-    """What every sample adds to the metrics: rows (N,), (N, K) or (N, 2K), NaN where missing.
+    """The part of every sample in the metrics: rows (N,), (N, K) or (N, 2K), NaN where missing.
 
     MSE, NLL, TAC, coverage, and KL and W2 where the truth is known, in one unit.
     """

@@ -12,8 +12,7 @@ from hetpose.evaluation.functional.calibration import variance_and_error
 
 @dataclass(frozen=True)
 class Sparsification:
-    """Mean squared error of what is kept, relative to that of all, over the removed fraction (all
-    (N,)).
+    """The mean squared error of the kept samples, relative to that of all, (N,) each.
 
     ``ause`` is the area between the curve and the oracle's (which removes by the true error): 0 is
     perfect; ``random`` is the area of leaving out at random, the mark to beat. ``absolute`` is
@@ -29,8 +28,9 @@ class Sparsification:
 
 
 def _kept_mean(error: Tensor, score: Tensor) -> Tensor:
-    """Mean error of the 1, 2, ..., N samples of the lowest score, in that order. Shapes: (N,),
-    (N,) → (N,).
+    """The mean error of the 1, 2, ..., N samples of the lowest score.
+
+    Shapes: (N,), (N,) → (N,).
     """
     order = score.argsort(stable=True)
     sorted_error = error[order]
@@ -46,8 +46,7 @@ def _kept_mean(error: Tensor, score: Tensor) -> Tensor:
 def sparsification(
     residual: Tensor, covariance: Tensor, mask: Tensor | None = None
 ) -> Sparsification:
-    """Sparsification curve of the mean squared error per dimension when samples are removed by tr
-    Σ / n.
+    """The curve of the mean squared error per dimension while samples are removed by tr Σ / n.
 
     For a correct mean, tr Σ(x) is E‖r‖² given x, and keeping the samples of the smallest expected
     error gives the smallest expected error of what is kept at every fraction. So over rankings

@@ -74,8 +74,7 @@ def _tensor(value: Any) -> Tensor:
 
 @METRICS.register_module()
 class CalibrationMetric(BaseMetric):
-    """Coverage, ECE, PIT, ENCE, energy score, sharpness and AUSE of predicted Gaussians or
-    Student-t distributions.
+    """Coverage, ECE, PIT, ENCE, energy score, sharpness and AUSE of predicted distributions.
 
     ``whole/…`` judges all dimensions together, ``part/…`` is the mean over the parts (joints of a
     pose, dimensions of a regression), ``<name>/…`` one part. Lengths of poses are in image pixels.

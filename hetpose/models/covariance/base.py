@@ -1,4 +1,4 @@
-"""What every covariance parameterisation promises.
+"""The interface of covariance parameterisations.
 
 Axes: B batch, d targets, m inputs of the mean network.
 """
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from hetpose.models.covariance.anchored import ResidualAnchor
     from hetpose.ops.taylor.terms import TaylorTerms
 
-DEFAULT_FLOOR = (
-    1e-3  # smallest variance, in squared units of the target; every config states its own
-)
+# The smallest variance, in squared units of the target; every config states its own.
+DEFAULT_FLOOR = 1e-3
 
 
 class CovarianceParameterisation(nn.Module, ABC):
@@ -56,7 +55,7 @@ class CovarianceParameterisation(nn.Module, ABC):
 
     @abstractmethod
     def num_outputs(self, dim: int) -> int:
-        """How many raw outputs a d-dimensional target needs."""
+        """The number of raw outputs that a d-dimensional target needs."""
 
     @abstractmethod
     def identity_outputs(self, dim: int) -> Tensor:
@@ -85,7 +84,7 @@ class CovarianceParameterisation(nn.Module, ABC):
 
     @property
     def meaning(self) -> tuple:
-        """What decides how raw outputs are read: two of the same meaning share their weights."""
+        """Values that decide how raw outputs are read: equal ones can share their weights."""
         return type(self).__name__, self.taylor_order
 
     @property

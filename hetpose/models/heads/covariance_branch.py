@@ -37,7 +37,7 @@ class Bottleneck(BaseModule):
     LayerNorm. The grid keeps where things are, which a global average would lose; the norm gives
     z, and with it J, a fixed scale. Lift: Linear(m, 1024), nearest-neighbour upsampling, 1×1
     convolution to C channels; linear in z and without bias. At C = 768, m = 64 this is 0.16 M
-    parameters, beside 86 M of ViT-B.
+    parameters; ViT-B has 86 M.
 
     Args:
         channels: C.

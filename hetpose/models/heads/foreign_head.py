@@ -1,4 +1,4 @@
-"""What can be told about a head of mmpose, and which heads cannot be wrapped."""
+"""Joints and channels of a head of mmpose, and the heads that cannot be wrapped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REFUSED = {
 
 
 def refuse_head(head: dict) -> None:
-    """A UserError that says why, where a head cannot be wrapped."""
+    """Raise a UserError with the reason where a head cannot be wrapped."""
     kind = head.get('type')
     name = (kind if isinstance(kind, str) else getattr(kind, '__name__', '')).rpartition('.')[2]
     if name in REFUSED:
@@ -36,7 +36,7 @@ def joints_of(head: nn.Module) -> int:
     """The number of joints that a head predicts."""
     found = getattr(head, 'num_joints', None) or getattr(head, 'out_channels', None)
     if not isinstance(found, int):
-        raise UserError(f'{type(head).__name__}: give num_keypoints, which it does not say')
+        raise UserError(f'{type(head).__name__}: give num_keypoints, which it does not name')
     combined = getattr(getattr(head, 'decoder', None), 'heatmap_type', None) == 'combined'
     return found // 3 if combined else found  # UDP's offset maps
 
@@ -46,7 +46,7 @@ def channels_of(head: nn.Module) -> int:
     found = getattr(head, 'in_channels', None) or getattr(head, 'unit_channels', None)
     found = found[-1] if isinstance(found, list | tuple) else found
     if not isinstance(found, int):
-        raise UserError(f'{type(head).__name__}: give feature_channels, which it does not say')
+        raise UserError(f'{type(head).__name__}: give feature_channels, which it does not name')
     return found
 
 

@@ -1,7 +1,7 @@
 """A heatmap head that predicts a Gaussian over all joints at once.
 
 Axes: B batch, K joints, C channels, (h, w) feature map, (H, W) heatmap, m entries of the
-    bottleneck z.
+bottleneck z.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ TaylorProvider = Callable[[Tensor, Tensor], TaylorTerms]
 
 
 class PoseDistribution(NamedTuple):
-    """The outputs of the network for a batch, in heatmap units; views of Σ are computed when
-    read.
-    """
+    """The outputs of the network for a batch, in heatmap units; Σ is computed when it is read."""
 
     heatmaps: Tensor  # (B, K, H, W)
     mean: Tensor  # (B, 2K)

@@ -1,4 +1,4 @@
-"""What a frozen pose model computes anyway, as one vector per person.
+"""The features and outputs of a frozen pose model, as one vector per person.
 
 Axes: B batch, K joints, C channels, (h, w) feature map, (H, W) heatmap, F entries of the pooled
 features.

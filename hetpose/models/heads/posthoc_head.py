@@ -35,7 +35,7 @@ NO_FLIP = {'flip_test': False}
 
 
 class Observed(NamedTuple):
-    """What a wrapped head predicted, and what Σ is read from."""
+    """The predictions of a wrapped head, and the values that Σ is computed from."""
 
     predictions: Any  # of the wrapped head's predict
     pooled: Tensor  # (B, F)
@@ -65,7 +65,7 @@ class PosthocCovarianceHead(BaseHead):
         covariance, objective: configs, as for HeteroscedasticHead; lengths are in per cent of the
             longer side of the crop.
         num_keypoints: K, where it is not the wrapped head's out_channels or num_joints.
-        feature_channels: channels of the last feature map, where the wrapped head does not say.
+        feature_channels: channels of the last feature map, where the wrapped head names none.
         components, width, blocks: see ``ErrorModel``.
         score_radius: a keypoint's probability is that of the true joint lying within this
             fraction of the longer side of its box.
@@ -224,7 +224,7 @@ class PosthocCovarianceHead(BaseHead):
         """
         if torch.is_grad_enabled() and _learns(feats):
             raise UserError(
-                'PosthocCovarianceHead trains beside a frozen model: add '
+                'PosthocCovarianceHead trains with a frozen model: add '
                 "dict(type='FreezeWrappedHook') to custom_hooks"
             )
         seen = self.observe(feats, batch_data_samples, NO_FLIP)

@@ -1,4 +1,4 @@
-"""What stands between a backbone's pyramid and a heatmap head."""
+"""Layers between a backbone's pyramid and a heatmap head."""
 
 from hetpose.models.necks.pyramid_fusion import PyramidFusion
 

@@ -1,4 +1,4 @@
-"""What every training objective promises.
+"""The interface of training objectives.
 
 Axes: B batch, d targets. r = target − mean, Σ the predicted and Σ̃ the target covariance.
 """

@@ -19,7 +19,7 @@ class DiagonalNLLObjective(Objective):
     needs_diagonal = True
 
     def weight(self, variances: Tensor) -> Tensor | float:
-        """What each dimension's likelihood is multiplied by."""
+        """The factor of each dimension's likelihood."""
         return 1.0
 
     def per_sample(

@@ -56,7 +56,7 @@ Layer = Affine | Activation | Skip
 
 @dataclass
 class Step:
-    """What the backward sweep needs of one layer of the forward sweep."""
+    """The values of one layer of the forward sweep that the backward sweep needs."""
 
     layer: Layer
     first: Tensor | None = None  # (B, n) or (n,)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.func import jacfwd, jacrev, jvp, vmap
 
-# Tangents and temporaries beside the saved tensors.
+# Tangents and temporaries, in addition to the saved tensors.
 SAVED_BYTES_FACTOR = 4
 
 Function = Callable[..., Tensor]

@@ -88,7 +88,7 @@ def check_affine(lift: nn.Module, like: Tensor) -> None:
 
 @dataclass
 class Entry:
-    """How z enters what differs by sample: by ``columns`` (m, C, H, W) or by lift's adjoint."""
+    """The way of z into steps that differ by sample: ``columns`` (m, C, H, W) or an adjoint."""
 
     steps: list[Step]  # those behind the entry
     columns: Tensor | None
@@ -176,7 +176,7 @@ def _curvature(columns: Tensor, soft: Softmax, sample: int) -> tuple[Tensor, Ten
 
 @dataclass
 class Problem:
-    """What stays the same for all chunks of samples."""
+    """The values that are the same for all chunks of samples."""
 
     layers: Sequence[nn.Module]
     lift: nn.Module

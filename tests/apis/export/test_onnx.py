@@ -17,7 +17,7 @@ pytest.importorskip('onnxscript', reason='needs hetpose[export]')
 
 
 def test_the_module_is_the_model_in_pixels_of_its_input(model: PoseModel) -> None:
-    """Raw crop in; mapped to the image as the warp says, what comes out is the prediction."""
+    """Raw crop in; mapped to the image by the warp, what comes out is the prediction."""
     data = model.pipeline()(
         dict(
             model.meta,

@@ -1,4 +1,4 @@
-"""SyntheticPose: fixed by its seed, and its labels err as the declared covariance says."""
+"""SyntheticPose: fixed by its seed, and its labels err as the declared covariance predicts."""
 
 from __future__ import annotations
 

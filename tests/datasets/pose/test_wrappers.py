@@ -1,4 +1,4 @@
-"""Pseudo-labels beside any data set: what is read is what was written, and it has to fit."""
+"""Pseudo-labels for any data set: what is read is what was written, and it has to fit."""
 
 from __future__ import annotations
 

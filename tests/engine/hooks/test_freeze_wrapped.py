@@ -1,4 +1,4 @@
-"""Training beside a frozen model, by a Runner."""
+"""Training with a frozen model, by a Runner."""
 
 import pytest
 import torch

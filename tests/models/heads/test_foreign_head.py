@@ -1,4 +1,4 @@
-"""What a head of mmpose says about itself."""
+"""The joints and channels that a head of mmpose declares."""
 
 import pytest
 from helpers_posthoc import CHANNELS, HEADS, JOINTS

@@ -177,7 +177,7 @@ def test_flip_test_of_a_mirrored_image_is_the_mirrored_prediction(mode):
         keypoints, covariance = mirror(b.pred_instances)
         np.testing.assert_allclose(a.pred_instances.keypoints[0], keypoints, atol=1e-3)
         np.testing.assert_allclose(a.pred_instances.covariances[0], covariance, atol=1e-3)
-    # … while a single pass is not symmetric, so the test above says something.
+    # … while a single pass is not symmetric, so the test above can fail.
     one = single.predict(images(), samples())[0].pred_instances
     keypoints, _ = mirror(single.predict(images().flip(-1), samples())[0].pred_instances)
     assert np.abs(one.keypoints[0] - keypoints).max() > 0.1
