@@ -50,7 +50,7 @@ def test_the_worst_joint_is_corrected_first() -> None:
     assert seen[-1] == ['1', '2', '0']
 
 
-def test_one_click_mends_joints_that_err_together() -> None:
+def test_one_click_corrects_joints_that_err_together() -> None:
     covariance = torch.full((4, 4), 0.0, dtype=torch.float64)
     covariance += 1e-6 * torch.eye(4)
     covariance[::2, ::2] += 1

@@ -79,7 +79,7 @@ def test_a_draw_is_an_index_that_travels() -> None:
     assert (draw, draw.seed, [10, 11, 12, 13, 14][draw]) == (4, 9, 14)
 
 
-def test_an_endless_sampler_draws_anew_when_it_comes_back() -> None:
+def test_an_endless_sampler_draws_again_when_it_comes_back() -> None:
     sampler = SeededSampler(range(3), dict(type='InfiniteSampler', shuffle=False), 7, seed=7)
     draws = [draw for draw, _ in zip(sampler, range(9), strict=False)]
     assert [int(draw) for draw in draws] == [0, 1, 2] * 3

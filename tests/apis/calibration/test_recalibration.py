@@ -25,7 +25,7 @@ def fitted() -> tuple[Recalibration, torch.Tensor]:
     return found, 4 * cov
 
 
-def test_four_times_too_large_is_mended(fitted):
+def test_four_times_too_large_is_corrected(fitted):
     found, cov = fitted
     assert found.alpha[0] == pytest.approx(0.25, rel=0.05)
     assert found.nll_after < found.nll_before

@@ -61,7 +61,7 @@ def test_no_neighbour_has_a_smaller_nll():
             assert nll(residual, covariance, a * alpha, b * beta, mask) >= best - 1e-9
 
 
-def test_collapsed_covariances_are_mended_by_the_floor():
+def test_collapsed_covariances_are_corrected_by_the_floor():
     residual = torch.randn(500, 3, dtype=torch.float64)
     factor = torch.randn(500, 3, 1, dtype=torch.float64)
     collapsed = factor @ factor.mT + 1e-8 * torch.eye(3, dtype=torch.float64)
