@@ -26,7 +26,7 @@ _MODULES = {
     'inference.inferencer': ('HetPoseInferencer',),
     'loading': ('PoseModel', 'load_pose_model'),
     'logs': ('plot_curves',),
-    'shipped': ('pack_model',),
+    'shipped': ('calibration_of', 'pack_model'),
     'suites.results': ('write_results',),
     'suites.run': ('Given', 'find_suite', 'rebuild_reports', 'run_suite'),
     'trust': ('keep_weights',),

@@ -15,7 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from hetpose.apis.calibration.recalibration import Recalibration
+from hetpose.apis.export.recalibrated import RecalibratedPose
 from hetpose.apis.export.taylor import SoftArgmaxJacobian
+from hetpose.apis.inference.network import Predictor
 from hetpose.apis.loading import PoseModel
 from hetpose.errors import UserError
 from hetpose.fileio import atomic_path
@@ -86,6 +89,13 @@ class ExportedPose(nn.Module):
     def _taylor_terms(self, features: Tensor, z: Tensor) -> TaylorTerms:
         lifted = features + self.head.bottleneck.lift(z)
         return TaylorTerms(self.jacobian(lifted, self.head.temperature), None)
+
+    inputs = (INPUT,)
+
+    def example(self, count: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """Inputs to check the file with."""
+        width, height = self.input_size
+        return (torch.rand(count, 3, height, width, generator=generator) * 255,)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -169,19 +179,30 @@ def refuse_unsupported(model: PoseModel) -> None:
         raise UserError(f'export needs {", ".join(missing)}: pip install hetpose[export]')
 
 
-def export_onnx(model: PoseModel, path: str | Path, opset: int = 18) -> float:
+def export_onnx(
+    model: PoseModel,
+    path: str | Path,
+    opset: int = 18,
+    calibration: str | Path | Recalibration | None = None,
+) -> float:
     """Write the model, check the file against torch, and return the largest difference.
 
     Inputs: ``image`` (batch, 3, H, W). Outputs: ``keypoints`` (batch, K, 2) and ``covariance``
     (batch, 2K, 2K); of a Student-t also ``degrees_of_freedom`` (batch). In place of keypoints a
     wrapped head of mmpose has its own raw outputs: see ``ExportedPosthoc``. The batch is dynamic.
-    The file's metadata name the joints, the input size, the units and the config.
+    The file's metadata name the joints, the input size, the crop, the units and the config.
+
+    With a ``calibration``, as tools/calibrate.py writes it, the covariance is recalibrated in the
+    file, which then has a second input: see ``RecalibratedPose``.
     """
     refuse_unsupported(model)
     posthoc = isinstance(model.network.head, PosthocCovarianceHead)
-    module = (ExportedPosthoc if posthoc else ExportedPose)(model).cpu().eval()
-    width, height = module.input_size
-    example = torch.rand(2, 3, height, width) * 255
+    module: Any = (ExportedPosthoc if posthoc else ExportedPose)(model).cpu().eval()
+    if calibration is not None:
+        recalibration = Predictor(model, calibration).calibration
+        assert recalibration is not None
+        module = RecalibratedPose(module, recalibration).eval()
+    example = module.example(2, torch.Generator().manual_seed(0))
     with atomic_path(path) as temporary:
         try:
             program = _translate(module, example, opset)
@@ -192,7 +213,8 @@ def export_onnx(model: PoseModel, path: str | Path, opset: int = 18) -> float:
         return check_onnx(temporary, module)
 
 
-def _translate(module: ExportedPose, example: Tensor, opset: int) -> Any:
+def _translate(module: Any, example: tuple[Tensor, ...], opset: int) -> Any:
+    batch = torch.export.Dim('batch', min=1)
     quiet = io.StringIO()  # the exporter tells its steps, and its warnings are about itself
     with (
         warnings.catch_warnings(),
@@ -203,10 +225,10 @@ def _translate(module: ExportedPose, example: Tensor, opset: int) -> Any:
         warnings.simplefilter('ignore')
         return torch.onnx.export(
             module,
-            (example,),
-            input_names=[INPUT],
+            example,
+            input_names=list(module.inputs),
             output_names=list(module.outputs),
-            dynamic_shapes=({0: torch.export.Dim('batch', min=1)},),
+            dynamic_shapes=tuple({0: batch} for _ in example),
             opset_version=opset,
             dynamo=True,
         )
@@ -219,19 +241,28 @@ def _root(error: BaseException) -> str:
     return f'{type(error).__name__}: {(str(error).splitlines() or [""])[0]}'
 
 
-def _metadata(model: PoseModel, module: ExportedPose) -> dict[str, str]:
+def _crop(model: PoseModel) -> dict[str, Any]:
+    """How the test pipeline cuts a person out: share added around the box, and UDP or not."""
+    steps = model.pipeline().transforms
+    padding = next((step.padding for step in steps if hasattr(step, 'padding')), None)
+    udp = next((step.use_udp for step in steps if hasattr(step, 'use_udp')), None)
+    return dict(padding=padding, udp=udp)
+
+
+def _metadata(model: PoseModel, module: Any) -> dict[str, str]:
     return {
         'hetpose.config': model.name,
         # All of them, as the module returns them; test_cfg may choose some for predictions.
         'hetpose.joint_names': json.dumps(list(model.meta['keypoint_id2name'].values())),
         'hetpose.input_size': json.dumps(list(module.input_size)),
+        'hetpose.crop': json.dumps(_crop(model)),
         'hetpose.image': 'values 0 to 255, channels '
         + ('BGR' if module.swap_channels else 'as trained'),
         'hetpose.units': module.units,
     }
 
 
-def check_onnx(path: str | Path, module: ExportedPose, sizes: tuple[int, ...] = (1, 3)) -> float:
+def check_onnx(path: str | Path, module: Any, sizes: tuple[int, ...] = (1, 3)) -> float:
     """The largest difference between onnxruntime and torch, relative to an output's magnitude.
 
     Raises a UserError where it is over 1e-4.
@@ -239,14 +270,13 @@ def check_onnx(path: str | Path, module: ExportedPose, sizes: tuple[int, ...] = 
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=['CPUExecutionProvider'])
-    width, height = module.input_size
     worst = 0.0
     for size in sizes:
-        generator = torch.Generator().manual_seed(size)
-        image = torch.rand(size, 3, height, width, generator=generator) * 255
+        given = module.example(size, torch.Generator().manual_seed(size))
         with torch.no_grad():
-            expected = module(image)
-        found = session.run(list(module.outputs), {INPUT: image.numpy()})
+            expected = module(*given)
+        named = zip(module.inputs, given, strict=True)
+        found = session.run(list(module.outputs), {name: value.numpy() for name, value in named})
         for ours, theirs in zip(found, expected, strict=True):
             reference = theirs.numpy()
             magnitude = max(1.0, float(np.abs(reference).max()))
