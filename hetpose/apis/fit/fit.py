@@ -42,7 +42,7 @@ from hetpose.engine import launch
 from hetpose.errors import UserError
 
 PARTS = {'fit': 0.7, 'validation': 0.1, 'test': 0.2}
-CHECKED = 64  # people whose keypoints are compared with the unwrapped model's
+CHECKED = 16  # people whose keypoints are compared with the unwrapped model's
 
 
 def fit_covariance(
