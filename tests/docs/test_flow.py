@@ -4,6 +4,7 @@ The page keeps the files that a reader has to know; a file that is entered and n
 error, a listed file that is not entered, or not in this order, is one.
 """
 
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -41,18 +42,21 @@ def listed(title: str) -> list[str]:
 def first_visits(call: Callable[[], Any]) -> list[str]:
     """The files of the package whose functions a call enters, in the order of the first entry."""
     seen: dict[str, None] = {}
+    root = f'{PACKAGE}{os.sep}'
 
     def record(frame: FrameType, event: str, _: Any) -> None:
-        path = Path(frame.f_code.co_filename)
-        if event == 'call' and frame.f_code.co_name != '<module>' and PACKAGE in path.parents:
-            seen.setdefault(path.relative_to(PACKAGE).as_posix())
+        code = frame.f_code  # plain strings: this runs at every call of the whole process
+        name = code.co_filename
+        entered = event == 'call' and name not in seen and name.startswith(root)
+        if entered and code.co_name != '<module>':
+            seen[name] = None
 
     sys.setprofile(record)
     try:
         call()
     finally:
         sys.setprofile(None)
-    return list(seen)
+    return [Path(name).relative_to(PACKAGE).as_posix() for name in seen]
 
 
 def training_sample(folder: Path) -> Callable[[], Any]:
