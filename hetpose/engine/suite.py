@@ -32,7 +32,12 @@ class SuiteRunner(Runner):
 
     @classmethod
     def from_cfg(cls, cfg: Config) -> SuiteRunner:
-        return super().from_cfg(resolve(cfg))  # type: ignore[return-value]
+        resolved = resolve(cfg)
+        runner: SuiteRunner = super().from_cfg(resolved)  # type: ignore[assignment]
+        epochs = resolved.train_cfg.max_epochs
+        if epochs > cfg.epochs:
+            runner.logger.info(f'epochs={cfg.epochs} is for each network in turn: {epochs} in all')
+        return runner
 
 
 def resolve(config: Config) -> Config:

@@ -130,7 +130,7 @@ def run_unit(
     start = time.perf_counter()
     try:
         runner.train()
-        result.curve = list(curve.points)  # without the evaluations that follow
+        result.curve = [dict(point) for point in curve.points]  # before the evaluations below
         if settings.protocol == HELDOUT:
             result.validation = _short_names(runner.val())
         measured = _short_names(runner.test())
@@ -145,15 +145,17 @@ def run_unit(
         }
     cost = runner.message_hub.get_info(COST_KEY, {})
     result.cost = {new: cost[old] for old, new in COSTS.items() if old in cost}
-    result.metrics = measured  # type: ignore[assignment]
-    broken = [name for name, value in measured.items() if not math.isfinite(value)]
+    result.metrics = measured
+    broken = [
+        name for name, value in measured.items() if value is None or not math.isfinite(value)
+    ]
     if broken:
         _record_divergence(result, runner, f'{", ".join(broken)} not finite after training')
     result.extra = EXTRAS.get(settings.suite, lambda *_: {})(runner, unit, work_dir)
     return result
 
 
-def _short_names(metrics: dict[str, float]) -> dict[str, float]:
+def _short_names(metrics: dict[str, float]) -> dict[str, float | None]:
     return {name.rsplit('/', 1)[-1]: float(value) for name, value in metrics.items()}
 
 

@@ -127,7 +127,7 @@ def _command(settings: Settings, results: Sequence[Result]) -> str:
 
 
 def _count(suite: Suite, results: Sequence[Result]) -> str:
-    present = {}
+    present: dict[str, tuple[set[int], set[str]]] = {}
     for result in results:
         if result.unit.method != RECOMMENDED:
             trials, methods = present.setdefault(result.unit.dataset, (set(), set()))
