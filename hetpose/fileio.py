@@ -74,7 +74,7 @@ def write_image(path: str | Path, image: Any) -> None:
     import cv2
 
     try:
-        # Encoded here and written by Python, whose errors say what is wrong with the disk.
+        # Encoded here and written by Python, whose errors name what is wrong with the disk.
         made, content = cv2.imencode(Path(path).suffix, image)
     except cv2.error as error:  # an unknown suffix
         raise UserError(f'cannot write {path}: {" ".join(str(error).split())}') from error

@@ -1,8 +1,8 @@
 """From the few variables of a suite's config to the complete Runner config of one unit.
 
-A suite's config states ``dataset``, ``trial``, ``protocol``, ``epochs``, ``warmup`` and ``floor``
-beside templates; everything that follows from them is filled in here, when the Runner is built.
-So ``--cfg-options dataset=energy trial=3`` is all that has to be said to change them.
+A suite's config has templates and the variables ``dataset``, ``trial``, ``protocol``, ``epochs``,
+``warmup`` and ``floor``; all that follows from them is filled in here, when the Runner is built.
+So ``--cfg-options dataset=energy trial=3`` is all that it takes to change them.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _at(fraction: float, epochs: int) -> int:
 
 
 def _refuse_what_follows(config: Config) -> None:
-    """What a suite fills in itself must be said by the variable that it follows from."""
+    """Refuse values that a suite fills in itself from one of its variables."""
     given = {
         'train_cfg.max_epochs': 'max_epochs' in config.train_cfg,
         'randomness.seed': 'seed' in (config.get('randomness') or {}),
@@ -181,7 +181,7 @@ def _refuse_what_follows(config: Config) -> None:
     }
     for key, variable in FOLLOWS.items():
         if given[key]:
-            raise UserError(f'{key}: a suite sets it from {variable}; say {variable}=N instead')
+            raise UserError(f'{key}: a suite sets it from {variable}; set {variable}=N instead')
 
 
 def _leaves_one(loader: dict, source: dict) -> bool:

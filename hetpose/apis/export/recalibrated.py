@@ -54,7 +54,7 @@ class RecalibratedPose(nn.Module):
         return self.module.outputs
 
     def __getattr__(self, name: str) -> Any:
-        """What describes the file is that of the module within."""
+        """Attributes that describe the file are those of the module within."""
         if name in ('input_size', 'swap_channels', 'units'):
             return getattr(self.module, name)
         return super().__getattr__(name)

@@ -1,4 +1,4 @@
-"""One unit: a config, the mmengine Runner, and what it gave."""
+"""Run one unit: its config, the mmengine Runner, and its result."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def method_config(method: str, settings: Settings, given: Given | None = None) -
 def config_digest(
     dataset: str, method: str, settings: Settings, given: Given | None = None
 ) -> str:
-    """What a result depends on: the config, the data and the version of the code.
+    """A digest of the config, the data and the version of the code that make a result.
 
     A stored result of another digest is not reused. The digest is the same on every machine.
     """

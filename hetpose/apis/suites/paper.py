@@ -1,4 +1,4 @@
-"""The published numbers, for the columns beside ours.
+"""The published numbers, for the columns next to ours.
 
 ``paper_uci.csv`` and ``paper_compute.csv`` hold the tables of Shukla et al., "Towards
 Self-Supervised Covariance Estimation in Deep Heteroscedastic Regression" (ICLR 2025). Its UCI

@@ -1,4 +1,4 @@
-"""What each suite holds, and the units that follow from a choice of it."""
+"""The content of each suite, and the units that follow from a choice of it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ SUITES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What a result depends on beside its unit; results with other settings are never mixed."""
+    """The settings that all units of a report share; results of others are never mixed in."""
 
     suite: str
     protocol: str
@@ -120,7 +120,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Given:
-    """What a user adds to a suite: data and methods of their own.
+    """Data and methods that a user adds to a suite.
 
     Args:
         root: folder of the CSV files of the twelve UCI sets; None is ``$HETPOSE_DATA/uci`` or
@@ -167,7 +167,7 @@ class Unit:
 
     @property
     def kind(self) -> tuple[str, str]:
-        """What the trials of a unit share."""
+        """The part of a unit that its trials share."""
         return self.dataset, self.method
 
 

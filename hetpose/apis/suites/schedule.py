@@ -20,7 +20,7 @@ from hetpose.apis.suites.plan import Given, Settings, Unit
 from hetpose.apis.suites.store import Digests, Result, load, save, unit_path
 from hetpose.errors import UserError
 
-# A unit's numbers must not depend on how many run beside it, and sums depend on the thread count.
+# The numbers of a unit must not depend on how many run at once; sums depend on the thread count.
 THREADS = 1
 THREAD_VARIABLES = ('OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS')
 POLL_SECONDS = 0.5

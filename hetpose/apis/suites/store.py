@@ -19,10 +19,10 @@ Digests = dict[tuple[str, str], str]  # by dataset and method
 
 @dataclass
 class Result:
-    """What a unit gave.
+    """The result of one unit.
 
     ``metrics`` were measured on the test part (heldout) or on the training data (paper);
-    ``curve`` holds one dict per epoch; ``divergence`` says where and why a method broke down.
+    ``curve`` holds one dict per epoch; ``divergence`` tells where and why a method broke down.
     ``extra`` is what the suite's plots need (a fitted sinusoid, a path of ellipses).
     ``validation`` holds the metrics of the same weights on the middle part (heldout only), by
     which a method may be chosen. ``digest`` identifies configuration, data and version of the

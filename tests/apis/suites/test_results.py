@@ -1,4 +1,4 @@
-"""The document holds what the units hold; what other documents quote is what it says."""
+"""The document has the numbers of the units, and other documents quote its numbers."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Time and memory per training step against dimension, the paper's beside ours."""
+"""Time and memory per training step against dimension, the paper's next to ours."""
 
 from __future__ import annotations
 
