@@ -33,11 +33,11 @@ PRIOR = 0.1
 class TrainingSettings:
     """Settings of the training of an error model."""
 
-    epochs: int = 60
+    epochs: int = 20
     batch_size: int = 128
     lr: float = 1e-3
     weight_decay: float = 0.05
-    patience: int = 12
+    patience: int = 6
     seed: int = 0
 
 
