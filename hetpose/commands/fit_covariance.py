@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1e-4,
         help='smallest variance, in squared per cent of the crop (default: 1e-4)',
     )
-    parser.add_argument('--epochs', type=int, default=20, help='of the fit, at most (default: 20)')
+    parser.add_argument('--epochs', type=int, default=30, help='of the fit, at most (default: 30)')
     parser.add_argument('--batch-size', type=int, default=32, help='of the frozen model')
     parser.add_argument('--workers', type=int, default=0, help='processes that load images')
     parser.add_argument('--seed', type=int, default=0, help='of the split and the fit')

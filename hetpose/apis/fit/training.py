@@ -33,11 +33,11 @@ PRIOR = 0.1
 class TrainingSettings:
     """Settings of the training of an error model."""
 
-    epochs: int = 20
+    epochs: int = 30
     batch_size: int = 128
-    lr: float = 1e-3
+    lr: float = 5e-4
     weight_decay: float = 0.05
-    patience: int = 6
+    patience: int = 8
     seed: int = 0
 
 
