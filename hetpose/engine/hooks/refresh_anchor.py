@@ -26,11 +26,12 @@ from hetpose.ops import moments
 from hetpose.ops.moments import pair_sums
 
 CHUNK = 4096  # samples per forward pass
+FEW = 10  # samples for each dimension
 RESIDUALS_KEY = 'residual_covariance'
 
 
 class SecondMoment:
-    """Running E[r rᵀ] (d, d) over pairs of present targets, shrunk: there may be few of them."""
+    """Running E[r rᵀ] (d, d) over pairs of present targets, shrunk where there are few of them."""
 
     def __init__(self) -> None:
         self.total: Tensor | None = None
@@ -43,16 +44,18 @@ class SecondMoment:
         self.count = count if self.count is None else self.count + count
 
     def covariance(self) -> Tensor | None:
-        """The shrunk moment over all processes, or None if nothing was added.
+        """The moment over all processes, or None if nothing was added.
 
-        Without shrinkage twelve people span twelve of 28 directions, and in the others Σ would
-        start at its floor.
+        With fewer than FEW samples for each dimension it is shrunk: twelve people span twelve of
+        28 directions, and in the others Σ would start at its floor. With more it is not: where
+        targets are nearly collinear, shrinkage would inflate the small eigenvalues many times.
         """
         if self.total is None or self.count is None:
             return None
         all_reduce(self.total)
         all_reduce(self.count)
-        return moments.residual_covariance(self.total, self.count, shrink=True).float()
+        few = bool((self.count.diagonal() < FEW * len(self.count)).any())
+        return moments.residual_covariance(self.total, self.count, shrink=few).float()
 
 
 @HOOKS.register_module()

@@ -8,19 +8,26 @@ from hetpose.ops.gaussian import negative_log_likelihood
 from hetpose.ops.moments import pair_sums, residual_covariance
 
 
-def shrunk(residual: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-    return residual_covariance(*pair_sums(residual.double(), mask), shrink=True).float()
+def moment_of(residual: torch.Tensor, shrink: bool = False) -> torch.Tensor:
+    return residual_covariance(*pair_sums(residual.double()), shrink=shrink).float()
 
 
-def test_the_moment_is_that_of_all_batches() -> None:
-    residual = torch.randn(50, 3).double()
+def test_the_moment_is_that_of_all_batches_and_shrunk_where_they_are_few() -> None:
+    residual = torch.randn(29, 3).double()
     moment = SecondMoment()
     for part in residual.split(20):
         moment.add(part)
-    torch.testing.assert_close(moment.covariance(), shrunk(residual))
-    moment.add(residual.repeat(2000, 1))  # of many, shrinkage leaves nothing to see
-    plain = (residual.mT @ residual / 50).float()
-    torch.testing.assert_close(moment.covariance(), plain, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(moment.covariance(), moment_of(residual, shrink=True))
+    moment.add(residual[:1])  # ten for each dimension
+    whole = torch.cat([residual, residual[:1]])
+    torch.testing.assert_close(moment.covariance(), moment_of(whole))
+
+
+def test_of_many_samples_nearly_collinear_targets_stay_so() -> None:
+    common = torch.randn(600, 1).double()
+    moment = SecondMoment()
+    moment.add(common + 1e-3 * torch.randn(600, 5).double())
+    assert torch.linalg.eigvalsh(moment.covariance().double())[0] < 1e-5
 
 
 def test_a_handful_of_people_makes_an_anchor_that_others_fit() -> None:
@@ -84,7 +91,7 @@ def test_it_reads_what_the_objective_saw_in_training() -> None:
     hook.after_train_epoch(runner)
     residual = target - mean
     matrix = model.covariance(torch.zeros(1, 3), 2).matrix[0]
-    torch.testing.assert_close(matrix, shrunk(residual), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(matrix, moment_of(residual), atol=1e-4, rtol=1e-4)
     assert not model.objective._forward_hooks
 
 
@@ -103,7 +110,7 @@ def test_a_covariance_that_a_switch_brings_in_starts_from_the_epoch_before() -> 
     assert not model.covariance.is_set
     hook.before_train_epoch(runner)
     matrix = model.covariance(torch.zeros(1, 3), 2).matrix[0]
-    torch.testing.assert_close(matrix, shrunk(residual), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(matrix, moment_of(residual), atol=1e-4, rtol=1e-4)
 
 
 def test_residuals_that_nothing_needs_are_not_watched() -> None:
