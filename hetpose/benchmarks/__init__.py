@@ -20,7 +20,7 @@ BENCHMARKS = {
     'runner': 'the mmengine Runner against a bare training loop on the white wine set',
     'smoothing': 'RMSE of occluded joints in films: Kalman with Σ, with a constant Σ, One-Euro',
     'step': 'training step of nll, w2, w2_bound and nll_tic against the target dimension',
-    'suite': 'the UCI study: what its units cost, against the plain form of each part',
+    'suite': 'the UCI suite: what its units cost, against the plain form of each part',
     'tac': 'task-agnostic correlations error: one solve against one inversion per dimension',
     'taylor': 'TIC terms, full order, of the residual network against vmap(hessian)',
     'wrapped': 'configs that come with mmpose: wrapped, fitted, tested, on generated data',

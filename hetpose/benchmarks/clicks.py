@@ -221,7 +221,7 @@ def _fit_rows(folder: Path, share: int) -> list[Row]:
     rows = _rows('frozen model', (known.residual, known.present), judged)
     modes = {'fitted': False, 'fitted, robust': True}
     for tolerance in tqdm(TOLERANCES, desc='clicks, fitted covariances', leave=False):
-        found: dict[str, float | str] = {'none': unconditioned(*judged, tolerance)}
+        found: dict[str, float] = {'none': unconditioned(*judged, tolerance)}
         for name, robust in modes.items():
             found[name] = clicks(
                 *judged, people.covariance, tolerance, people.degrees_of_freedom, robust
@@ -229,7 +229,7 @@ def _fit_rows(folder: Path, share: int) -> list[Row]:
         rows.append(
             Row(
                 f'frozen model: clicks to {tolerance:g}%, Σ of each person',
-                found,
+                dict(found),
                 'fitted, robust below none',
                 found['fitted, robust'] < found['none'],
             )

@@ -34,7 +34,8 @@ def write_labelled(dataset: ConfigDict, root: Path, people: int, seed: int = 0) 
     folder = root / dataset.get('data_prefix', {}).get('img', '')
     folder.mkdir(parents=True, exist_ok=True)
     joints = len(dataset_joints(dataset))
-    images, annotations = [], []
+    images: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
     for number in range(-(-people // PEOPLE)):
         name = f'{number:06d}.png'
         points = _figures(rng, joints)

@@ -1,4 +1,4 @@
-"""The UCI study on held-out data: what its units cost now, and with the plain form of each part.
+"""The UCI suite on held-out data: what its units cost now, and with the plain form of each part.
 
 Plain are: a check of gradients by their largest element, logged scalars that keep their whole
 history, and workers that import everything for every unit. The numbers of a unit do not depend on
@@ -31,7 +31,7 @@ from hetpose.fileio import write_text
 BATCH = 32
 STEPS, WARM_UP = 40, 10
 TRAIN = 0.8  # of the rows are trained on
-# rows, columns and trials of each set in the study
+# rows, columns and trials of each set in the suite
 SETS = {
     'abalone': (4177, 8, 5),
     'air': (6941, 15, 2),
@@ -126,7 +126,7 @@ def import_seconds() -> float:
 
 
 def run(quick: bool = False) -> list[Row]:
-    """One row for each width of network and one for the whole study, for the method nll."""
+    """One row for each width of network and one for the whole suite, for the method nll."""
     torch.set_num_threads(1)
     sets = {name: SETS[name] for name in (('energy',) if quick else SETS)}
     importing = import_seconds()
@@ -154,5 +154,5 @@ def run(quick: bool = False) -> list[Row]:
         'plain': whole['plain'] / 3600,
         'ratio': ratio,
     }
-    rows.append(Row('whole study, one method', total))
+    rows.append(Row('whole suite, one method', total))
     return rows

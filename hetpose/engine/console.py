@@ -29,12 +29,12 @@ def short_start() -> Iterator[None]:
         logger = original(self, *args, **kwargs)
         for handler in logger.handlers:
             if isinstance(handler, logging.FileHandler):
-                handler.handleError = _raise
+                handler.handleError = _raise  # type: ignore[method-assign]
             else:
                 handler.addFilter(_NoDescriptions())
         return logger
 
-    Runner.build_logger = build_logger
+    Runner.build_logger = build_logger  # type: ignore[method-assign]
     try:
         yield
     finally:

@@ -18,9 +18,9 @@ from hetpose.ops.validation import check_mask, check_square, check_vector
 
 
 class MarginalTerms(NamedTuple):
-    """Of the n dimensions that are present, each (...), in float64."""
+    """Terms of the n dimensions that are present, each (...), in float64."""
 
-    count: Tensor  # n
+    dims: Tensor  # n
     log_determinant: Tensor  # log|Σ|
     distance: Tensor  # rᵀ Σ^-1 r
     trace: Tensor  # tr(Σ^-1 A)
@@ -29,7 +29,7 @@ class MarginalTerms(NamedTuple):
     @property
     def divergence(self) -> Tensor:
         """KL(N(0, A) ‖ N(0, Σ)), (...)."""
-        return (self.trace - self.count + self.log_determinant - self.reference) / 2
+        return (self.trace - self.dims + self.log_determinant - self.reference) / 2
 
 
 class _Terms(torch.autograd.Function):
@@ -80,6 +80,9 @@ def marginal_terms(
         both = mask[..., :, None] & mask[..., None, :]
         present = torch.where(mask, residual.double(), 0.0)
         constant = reference.detach().double()
-        terms = _Terms.apply(matrix, present, torch.where(both, constant, 0.0))
+        logarithm, distance, trace = _Terms.apply(
+            matrix, present, torch.where(both, constant, 0.0)
+        )
         known = safe_cholesky(mask_matrix(constant, mask), 'reference')
-    return MarginalTerms(mask.sum(-1).double(), *terms, cholesky_log_determinant(known))
+    count, volume = mask.sum(-1).double(), cholesky_log_determinant(known)
+    return MarginalTerms(count, logarithm, distance, trace, volume)

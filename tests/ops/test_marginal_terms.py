@@ -24,7 +24,7 @@ def test_the_terms_are_those_of_the_dimensions_present() -> None:
     for i in range(COUNT):
         keep = mask[i].nonzero()[:, 0]
         small = (factor[i] @ factor[i].mT)[keep][:, keep]
-        assert terms.count[i] == len(keep)
+        assert terms.dims[i] == len(keep)
         torch.testing.assert_close(terms.log_determinant[i], small.logdet())
         part = residual[i, keep]
         torch.testing.assert_close(terms.distance[i], part @ torch.linalg.solve(small, part))

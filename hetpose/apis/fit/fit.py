@@ -172,6 +172,7 @@ def _judge(
     calibration = calibrate(*labelled, conformal=settings.conformal, seed=settings.training.seed)
     everyone = np.concatenate([part.mask for part in parts.values()])
     nu = found[NAMES[STUDENT]].degrees_of_freedom
+    assert nu is not None  # of a Student-t
     return FitReport(
         people={name: len(part) for name, part in parts.items()},
         images={name: len(np.unique(part.image)) for name, part in parts.items()},

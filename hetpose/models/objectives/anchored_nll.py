@@ -53,7 +53,7 @@ class AnchoredNLLObjective(Objective):
             raise ValueError(f'{type(self).__name__} needs a covariance with an anchor')
         if mask is not None and self.prior:
             terms = marginal_terms(covariance.factor, residual, covariance.anchor, mask)
-            likelihood = (terms.count * LOG_2PI + terms.log_determinant + terms.distance) / 2
+            likelihood = (terms.dims * LOG_2PI + terms.log_determinant + terms.distance) / 2
             return (likelihood + self.prior * terms.divergence).to(residual)
         likelihood = covariance.negative_log_likelihood(residual, mask)
         zero = torch.zeros_like(residual)

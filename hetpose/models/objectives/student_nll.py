@@ -65,7 +65,5 @@ class StudentNLLObjective(Objective):
         assert scale.anchor is not None
         assert nu is not None
         terms = marginal_terms(scale.factor, residual, scale.anchor, mask)
-        likelihood = student.energy(
-            terms.log_determinant, terms.distance, nu.double(), terms.count
-        )
+        likelihood = student.energy(terms.log_determinant, terms.distance, nu.double(), terms.dims)
         return (likelihood + self.prior * terms.divergence).to(residual)
