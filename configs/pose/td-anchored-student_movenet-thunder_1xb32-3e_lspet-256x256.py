@@ -11,3 +11,7 @@ model = dict(
         ),
     )
 )
+train_cfg = dict(max_epochs=3)
+param_scheduler = [
+    dict(type='CosineAnnealingLR', T_max=3, eta_min=1e-5, convert_to_iter_based=True)
+]

@@ -1,7 +1,7 @@
-# Frozen MoveNet Thunder on LSPET: the paper's hybrid, w2_bound for 1 epoch, then nll, with TIC.
-_base_ = ['../_base_/pose_movenet.py']
+# The paper's hybrid from a trained mean: w2_bound for 1 epoch, then nll, with TIC:
+# --cfg-options load_from=work_dirs/homoscedastic/epoch_5.pth
+_base_ = ['../_base_/pose_movenet_tic.py']
 model = dict(head=dict(objective=dict(type='W2BoundObjective')))
-train_dataloader = dict(dataset=dict(file='data/pseudo_labels/lspet-thunder.npz'))
 custom_hooks = [
     *_base_.custom_hooks,
     dict(

@@ -1,2 +1,0 @@
-# Frozen MoveNet Thunder on LSPET: the likelihood alone, with TIC.
-_base_ = ['../_base_/pose_movenet.py']
