@@ -18,6 +18,7 @@ _MODULES = {
     'distillation': ('DistillSettings', 'distill'),
     'doctor': ('diagnose',),
     'export.onnx': ('export_onnx',),
+    'fit.branch': ('fit_branch',),
     'fit.fit': ('fit_covariance',),
     'fit.forms': ('FitSettings',),
     'fit.training': ('TrainingSettings',),

@@ -13,6 +13,7 @@ from hetpose import lazy
 BENCHMARKS = {
     'clicks': 'corrections of an annotator per person: without conditioning, Gaussian and robust',
     'distill': 'prediction with a Taylor-induced and with a distilled covariance, against mmpose',
+    'infer': "images per second of infer on a folder, against mmpose's own inferencer",
     'neighbours': 'exact k nearest neighbours against dense distances and scikit-learn',
     'people': 'box AP of the person detector on HETPOSE_DATA/coco_mini, at one size and at two',
     'pose': 'ViTPose-B 256x256: steps of both phases and prediction, against mmpose',

@@ -49,14 +49,14 @@ class COCO14Dataset(CocoDataset):
 
     def parse_data_info(self, raw_data_info: dict) -> dict | None:
         """One person with joints (1, 14, 2), or None."""
-        info = super().parse_data_info(raw_data_info)
-        if info is None:
+        annotation = raw_data_info['raw_ann_info']
+        if 'keypoints' not in annotation:
             return None
-        limbs = list(LIMBS)
-        keypoints = np.zeros((1, JOINTS, 2), np.float32)
-        visible = np.zeros((1, JOINTS), np.float32)
-        keypoints[:, : len(limbs)] = info['keypoints'][:, limbs, :2]
-        visible[:, : len(limbs)] = info['keypoints_visible'][:, limbs] > 0
-        if not visible.any():
+        theirs = np.asarray(annotation['keypoints'], dtype=np.float64).reshape(-1, 3)
+        ours = np.zeros((JOINTS, 3))
+        ours[: len(LIMBS)] = theirs[list(LIMBS)]
+        known = int((ours[:, 2] > 0).sum())
+        if known == 0:
             return None
-        return dict(info, keypoints=keypoints, keypoints_visible=visible)
+        moved = dict(annotation, keypoints=ours.flatten().tolist(), num_keypoints=known)
+        return super().parse_data_info(dict(raw_data_info, raw_ann_info=moved))

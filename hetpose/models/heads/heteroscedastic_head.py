@@ -125,6 +125,7 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         else:
             self.register_buffer('log_temperature', log_temperature, persistent=False)
         self.bottleneck = Bottleneck(in_channels, self._feature_size(), bottleneck_dim)
+        self.bottleneck_dim = bottleneck_dim
         self.heatmap_evidence = heatmap_evidence
         self.covariance_branch = CovarianceBranch(
             bottleneck_dim,

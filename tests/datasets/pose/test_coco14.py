@@ -10,7 +10,9 @@ import pytest
 from mmengine.registry import init_default_scope
 from mmpose.registry import DATASETS
 
+from hetpose.datasets.guarded import _annotations_into
 from hetpose.datasets.pose.coco14 import COCO14Dataset
+from hetpose.datasets.quarantine import Quarantine
 from hetpose.errors import UserError
 
 init_default_scope('mmpose')
@@ -62,6 +64,15 @@ def test_joints_are_those_of_the_same_name_and_neck_and_head_are_missing(tmp_pat
     assert dataset.get_data_info(1)['keypoints_visible'][0].tolist() == [
         float(k < 12 and k != ankle) for k in range(14)
     ]
+
+
+def test_it_is_no_bad_sample_for_a_guarded_loader(tmp_path: Path) -> None:
+    write(tmp_path, [person(1, np.full(17, 2))])
+    quarantine = Quarantine(action='fail')
+    with _annotations_into(quarantine):
+        kind = dict(img='')
+        dataset = COCO14Dataset(ann_file='people.json', data_root=tmp_path, data_prefix=kind)
+    assert len(dataset) == 1
 
 
 def test_absent_annotations_are_named(tmp_path: Path) -> None:
