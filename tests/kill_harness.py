@@ -95,7 +95,7 @@ def wait_for_moment(process: int, work_dir: Path, longest: float, near_a_save: b
 
 
 def left_behind(work_dir: Path) -> list[str]:
-    """What is wrong in the folder of a killed run."""
+    """The faults in the folder of a killed run."""
     faults = []
     pointer = work_dir / 'last_checkpoint'
     named = [Path(pointer.read_text())] if pointer.is_file() else []

@@ -1,4 +1,4 @@
-"""What mmpose's own API does with our models, and with numpy 2."""
+"""mmpose's own API works with our models, and with numpy 2."""
 
 import numpy as np
 import pytest

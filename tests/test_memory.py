@@ -1,4 +1,4 @@
-"""What a process holds at most is measured from when it was told to forget."""
+"""The peak of a process is measured from the last reset on."""
 
 import mmap
 

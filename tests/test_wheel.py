@@ -35,7 +35,7 @@ def installed(root: Path, tmp_path_factory) -> Path:
 
 
 def python(installed: Path, folder: Path, *arguments: str) -> str:
-    """What a fresh interpreter prints in an empty folder, with the wheel on its path."""
+    """The output of a fresh interpreter in an empty folder, with the wheel on its path."""
     run = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,

@@ -77,7 +77,7 @@ def data(body_joints: int, has_area: bool) -> tuple[dict, list[dict]]:
 
 
 def stats(tools, path, setting: str) -> list[float]:
-    """What a COCOeval of ``tools`` (coco, cocoeval) sums up."""
+    """The summary of a COCOeval of ``tools`` (coco, cocoeval)."""
     kind, joints, use_area, has_area = SETTINGS[setting]
     body = joints if kind in ('keypoints', 'keypoints_crowd') else 17
     truth, results = data(body, has_area)

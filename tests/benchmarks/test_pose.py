@@ -20,7 +20,7 @@ def test_rows():
 
 
 def test_both_formulations_give_the_same_jacobian():
-    """What is timed against each other computes the same."""
+    """The two sides of the benchmark compute the same."""
     images = torch.randn(2, 3, 256, 256)
     model = pose.our_estimator(pose.TAYLOR, 'NLLObjective')
     torch.nn.init.normal_(model.head.final_layer.weight, std=0.5)

@@ -1,4 +1,4 @@
-"""What the pages point to exists, and the code of the calibration page runs."""
+"""Files that the pages name exist, and the code of the calibration page runs."""
 
 import importlib
 import re

@@ -1,4 +1,4 @@
-"""What a user can get wrong is named in one line before anything starts."""
+"""Mistakes of a user are named in one line before anything starts."""
 
 import os
 from pathlib import Path

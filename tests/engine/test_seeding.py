@@ -32,7 +32,7 @@ class Noise(Dataset):
 
 
 def epochs_of(workers: int, persistent: bool = False, count: int = 3, first: int = 0) -> list:
-    """What a training loader gives in some epochs."""
+    """The batches of a training loader in some epochs."""
     from mmengine.runner import Runner
 
     from hetpose.engine.seeding import seeded_loader

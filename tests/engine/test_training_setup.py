@@ -1,4 +1,4 @@
-"""What would be trained wrongly in silence is an error that names the key."""
+"""A setting that would silently train something else is an error that names its key."""
 
 from pathlib import Path
 

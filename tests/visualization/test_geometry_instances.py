@@ -1,4 +1,4 @@
-"""What the visualizer reads from instances."""
+"""Joints and covariances that the visualizer reads from instances."""
 
 import numpy as np
 from mmengine.structures import InstanceData

@@ -1,4 +1,4 @@
-"""What is trained on from views is what the images themselves would have given."""
+"""Training from stored views sees the values that the images themselves would have given."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def small_config(root, epochs: int = 2):
 
 
 def nll_of(work_dir, epoch: int) -> float:
-    """What ``hetpose test`` measures for the checkpoint of an epoch."""
+    """The NLL that ``hetpose test`` measures for the checkpoint of an epoch."""
     (config,) = work_dir.glob('*.py')  # as it was trained
     checkpoint = work_dir / f'epoch_{epoch}.pth'
     return apis.evaluate(config, checkpoint, work_dir=str(work_dir / 'test'))['pose/nll']

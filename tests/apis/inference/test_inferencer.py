@@ -423,7 +423,7 @@ def test_two_generators_of_one_inferencer_do_not_disturb_each_other(
 def test_a_covariance_with_a_negative_eigenvalue_is_refused(
     model: PoseModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a foreign head might deliver."""
+    """A foreign head might deliver one."""
     inferencer = HetPoseInferencer(model)
     merge = inferencer.predictor._merge
 

@@ -1,4 +1,4 @@
-"""What a call to run a suite refuses before anything runs."""
+"""A call to run a suite refuses bad arguments before anything runs."""
 
 import pytest
 

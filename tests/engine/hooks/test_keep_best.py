@@ -1,4 +1,4 @@
-"""What could not be measured is never kept; see also test_hooks."""
+"""Weights that could not be measured are never kept; see also test_hooks."""
 
 from types import SimpleNamespace
 

@@ -20,7 +20,7 @@ class Head(Switchable):
 
 
 class Runner:
-    """What the hook reads of a Runner."""
+    """The attributes of a Runner that the hook reads."""
 
     def __init__(self, epoch: int = 0) -> None:
         self.epoch = epoch

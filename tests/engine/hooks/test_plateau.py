@@ -14,7 +14,7 @@ class Hub(dict):
 
 
 class FakeRunner:
-    """What the hook reads of a Runner."""
+    """The attributes of a Runner that the hook reads."""
 
     def __init__(self, decoupled: bool = False) -> None:
         parameters = [torch.nn.Parameter(torch.zeros(1)) for _ in range(2)]

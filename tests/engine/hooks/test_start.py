@@ -1,4 +1,4 @@
-"""What a checkpoint brings into a model depends on why it is loaded; see also test_phases."""
+"""The parts of a checkpoint that a model takes depend on why it is loaded (see test_phases)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is read from the outputs of each kind of head."""
+"""The evidence that is read from the outputs of each kind of head."""
 
 import pytest
 import torch
