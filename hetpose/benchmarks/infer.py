@@ -1,4 +1,4 @@
-"""Images per second of ``infer`` on a folder, beside mmpose's own inferencer.
+"""Images per second of ``infer`` on a folder, compared with mmpose's own inferencer.
 
 Both run the shipped network, with the same boxes, and write one JSON file for every image.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -50,7 +51,7 @@ def write_folder(folder: Path, copies: int) -> dict[str, list[list[float]]]:
     """Copies of the demo's photographs, and the people in each: boxes by file name."""
     detector, boxes = PersonDetector.shipped(), {}
     for source in photographs():
-        image = cv2.imread(str(source))
+        image = np.asarray(cv2.imread(str(source)))
         scale = min(1.0, LONGER_SIDE / max(image.shape[:2]))
         image = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
         found = [[*box[:4], 1.0] for box in detector(image).tolist()]
@@ -89,8 +90,8 @@ def run(quick: bool = False) -> list[Row]:
         rows = []
         for batch in (1, 8):
             times = compare(
-                lambda batch=batch: predict(ours, dict(bboxes=boxes, batch_size=batch)),
-                lambda: predict(theirs, {}),
+                partial(predict, ours, dict(bboxes=boxes, batch_size=batch)),
+                partial(predict, theirs, {}),
                 repeats=1 if quick else 5,
             )
             rows.append(

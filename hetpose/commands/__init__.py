@@ -13,7 +13,7 @@ COMMANDS = {
     'add-covariance': 'give any top-down config of mmpose a covariance',
     'fit-covariance': 'give a published model a covariance, and leave it as it is',
     'distill': 'make the prediction of a Taylor-induced covariance quick',
-    'fit-branch': 'train a covariance beside a mean that stays as it is',
+    'fit-branch': 'train a covariance while the mean stays as it is',
     'calibrate': 'measure and correct the calibration of predicted covariances',
     'pseudo-labels': 'make a covariance for every training sample from its neighbours',
     'suite': 'run a regression suite and report it',

@@ -1,4 +1,4 @@
-"""Train the covariance of a config's head beside a mean that stays as it is.
+"""Train the covariance of a config's head while its mean stays as it is.
 
 The frozen part runs once over the training and the validation data of the config, as it stands
 there; the covariance network is then trained on what it reads, in about a minute. The validation
