@@ -59,7 +59,7 @@ class BranchModel(BaseModel):
 
 @torch.no_grad()
 def branch_rows(model: Any, dataset: Any, batch_size: int = 32, title: str = '') -> ErrorRows:
-    """What the covariance branch of a model reads of a data set, and the mean's errors."""
+    """The inputs of a model's covariance branch over a data set, and the errors of its mean."""
     seen: list[tuple[Tensor, ...]] = []
     head = model.head
 
