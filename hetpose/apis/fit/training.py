@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from mmengine.hooks import Hook
 from mmengine.model import BaseModel
@@ -22,9 +21,7 @@ from hetpose.datasets.pose.error_rows import ErrorRows, TensorRows
 from hetpose.errors import UserError
 from hetpose.models.heads.error_model import UNITS, ErrorModel
 from hetpose.ops.moments import pair_sums, residual_covariance
-from hetpose.ops.student_moments import student_scale
 
-ENOUGH = 2000  # people, for one scale of all
 PRIOR = 0.1
 """What the anchor counts in a fit: it keeps Σ above a tenth of the anchor, gross errors or not."""
 
@@ -116,16 +113,6 @@ def share_evidence(source: ErrorModel, target: ErrorModel) -> None:
 def constant_covariance(errors: Errors) -> Tensor:
     """One covariance (d, d) of all errors, in per cent of the crop's longer side, squared."""
     return residual_covariance(*pair_sums(*scaled(errors)), shrink=True)
-
-
-def usual_covariance(errors: Errors, degrees_of_freedom: float) -> Tensor:
-    """Σ (d, d) of one Student-t with this ν whose scale is that of the usual error.
-
-    The covariance of all errors is mostly that of the gross ones, five times as large; a scale
-    that starts there has to be learned against the anchor.
-    """
-    some = errors.select(np.arange(0, len(errors), -(-len(errors) // ENOUGH)))
-    return student_scale(*scaled(some)) / (1 - 2 / degrees_of_freedom)
 
 
 @torch.no_grad()
