@@ -192,12 +192,15 @@ def _keep_if_better(
 ) -> tuple[Recalibration, str | None]:
     """The fit, or Σ → Σ and the reason where the fit is worse on samples that it did not see."""
     changed = _recalibrated(judged, fitted)
-    after = judge(changed.data, changed.names, changed.units).overall
-    old = before.overall
-    if after.nll < old.nll and after.ece <= old.ece + ECE_TOLERANCE:
-        return fitted, None
+    result = judge(changed.data, changed.names, changed.units)
+    after, old = result.overall, before.overall
+    parts, old_parts = _error_of_parts(result), _error_of_parts(before)
     if after.nll >= old.nll:
         what = f'raises their NLL from {old.nll:.3f} to {after.nll:.3f}'
+    elif parts > old_parts + ECE_TOLERANCE:
+        what = f'raises the error of the 90% ellipses from {old_parts:.3f} to {parts:.3f}'
+    elif after.ece <= old.ece + ECE_TOLERANCE:
+        return fitted, None
     else:
         what = f'raises the coverage error of all dimensions from {old.ece:.3f} to {after.ece:.3f}'
     identity = replace(
@@ -211,6 +214,12 @@ def _keep_if_better(
         f'The fit (α = {shown}) is not used, because on the judged samples it {what}; '
         'the covariances stay as they are.'
     )
+
+
+def _error_of_parts(result: CalibrationResult) -> float:
+    """How far the share inside the 90% ellipse is from 90%, the mean over the joints."""
+    errors = [abs(scores.covered(0.9) - 0.9) for scores in result.parts.values()]
+    return sum(errors) / len(errors) if errors else 0.0
 
 
 def _recalibrated(predictions: Predictions, recalibration: Recalibration) -> Predictions:

@@ -75,6 +75,15 @@ def test_a_recalibration_that_is_worse_on_others_is_not_used() -> None:
     )
 
 
+def test_a_recalibration_that_spoils_the_ellipses_is_not_used_whatever_the_nll() -> None:
+    """Errors of a few huge ones: the likelihood asks for a covariance that covers too much."""
+    gross = NORMAL * np.where(np.arange(len(NORMAL)) % 20 == 0, 6.0, 1.0)[:, None]
+    report = calibrate(predictions(gross), predictions(gross[:1000]))
+    assert report.refused is not None
+    assert 'raises the error of the 90% ellipses' in report.refused
+    assert report.recalibration.alpha == (1.0,)
+
+
 def test_no_image_is_in_both_parts() -> None:
     groups = torch.arange(300).repeat_interleave(10)
     fit, rest = split_samples(predictions(NORMAL, groups), 0.5, seed=0)
