@@ -9,6 +9,7 @@ import numpy as np
 
 from hetpose.apis.suites.plan import BASELINE, Suite, rank
 from hetpose.apis.suites.plots.style import grid, label_of, line_of, save, shared_legend, style
+from hetpose.apis.suites.recommended import RECOMMENDED
 from hetpose.apis.suites.store import Result
 
 LINEAR = 1.0  # nats around 0 within which the axis is linear
@@ -23,7 +24,8 @@ def draw_overview(suite: Suite, results: Sequence[Result], path: Path) -> Path |
             by_method = nll.setdefault(result.unit.dataset, {})
             by_method.setdefault(result.unit.method, []).append(value)
     datasets = [name for name in suite.present(results) if BASELINE in nll.get(name, {})]
-    methods = sorted({m for d in datasets for m in nll[d] if m != BASELINE}, key=rank)
+    trained = {m for d in datasets for m in nll[d]} - {BASELINE, RECOMMENDED}
+    methods = sorted(trained, key=rank)
     if not datasets or not methods:
         return None
     with style():
@@ -42,7 +44,7 @@ def draw_overview(suite: Suite, results: Sequence[Result], path: Path) -> Path |
         ax.axvline(0.0, color='black', linewidth=0.8)
         ax.set_xscale('symlog', linthresh=LINEAR)
         ax.set_yticks(range(len(datasets)), datasets)
-        ax.invert_yaxis()
+        ax.set_ylim(len(datasets) - 0.5, -0.5)
         ax.set_xlabel('NLL minus that of one constant covariance (nats; left is better)')
         shared_legend(figure, ax, columns=5)
         return save(figure, path)
