@@ -124,7 +124,8 @@ def _raise_failure(future: Future[Result], unit: Unit, folder: Path) -> None:
         raise error
     if isinstance(error, BrokenProcessPool):
         raise UserError(
-            f'a worker process died (out of memory, or a full disk); see {folder / "logs"}; run again to continue'
+            f'a worker process died (out of memory, or a full disk); see {folder / "logs"}; '
+            'run again to continue'
         ) from error
     raise RuntimeError(f'unit {unit.name} failed; see {folder / "logs"}') from error
 
