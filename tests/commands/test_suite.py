@@ -29,7 +29,7 @@ def test_dims_belong_to_the_multivariate_suite(root):
 def test_a_data_root_belongs_to_the_uci_suite(root):
     result = run(root, 'bivariate', '--data-root', 'somewhere')
     assert result.returncode == 2
-    assert '--data-root belongs to the uci suite' in result.stderr
+    assert '--data-root and --csv belong to the uci suite' in result.stderr
 
 
 def test_a_report_needs_a_known_suite(root, tmp_path):

@@ -64,7 +64,7 @@ class UCISource(RegressionSource):
     def table(self) -> np.ndarray:
         """The whole table, (N, columns)."""
         self.columns, values = read_csv(self.path)
-        inputs, targets = self._counts()
+        inputs, targets = self._counts(values.shape[1])
         if inputs < 1:
             rule = 'at least one must be' if self.targets else 'a quarter of them must be at least'
             raise UserError(f'{self.path}: {len(self.columns)} columns; {rule} one input')
@@ -77,20 +77,18 @@ class UCISource(RegressionSource):
 
     @property
     def dims(self) -> tuple[int, int]:
-        assert len(self.table)
-        return self._counts()
+        return self._counts(self.table.shape[1])
 
     def draw(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         order = rng.permutation(self.table.shape[1])
-        inputs, _ = self._counts()
+        inputs, _ = self._counts(len(order))
         if self.targets is not None:
             chosen = [self.columns.index(name) for name in self.targets]
             order = np.array([i for i in range(len(order)) if i not in chosen] + chosen)
         return {'x': self.table[:, order[:inputs]], 'y': self.table[:, order[inputs:]]}
 
-    def _counts(self) -> tuple[int, int]:
-        """How many columns are inputs, and how many targets."""
-        total = len(self.columns)
+    def _counts(self, total: int) -> tuple[int, int]:
+        """How many of all columns are inputs, and how many targets."""
         if self.targets is None:
             inputs = int(INPUT_FRACTION * total)
             return inputs, total - inputs
