@@ -12,11 +12,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from hetpose import memory
+from hetpose.fileio import write_text
 from hetpose.tables import markdown_table, text_table
 
 SHORTEST_TURN = 5e-3  # seconds
@@ -50,6 +53,14 @@ class Row:
 def machine() -> dict[str, Any]:
     """The machine and the versions of the measurement."""
     return dict(torch=torch.__version__, threads=torch.get_num_threads(), cores=os.cpu_count())
+
+
+def write_random_table(path: Path, rows: int, columns: int) -> None:
+    """Write a CSV file of normal numbers with a header row, the same for the same shape."""
+    values = np.random.default_rng(0).standard_normal((rows, columns))
+    lines = [','.join(f'c{i}' for i in range(columns))]
+    lines += [','.join(f'{value:.5f}' for value in row) for row in values]
+    write_text(path, '\n'.join(lines) + '\n')
 
 
 def seconds(function: Callable[[], Any], calls: int = 1) -> float:

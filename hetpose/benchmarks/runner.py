@@ -13,11 +13,10 @@ from mmengine.dataset import DefaultSampler
 from mmpose.registry import MODELS
 from torch import nn
 
-from hetpose.benchmarks.harness import Row
+from hetpose.benchmarks.harness import Row, write_random_table
 from hetpose.datasets.regression import load_splits
 from hetpose.engine.optimizers import build_fused
 from hetpose.engine.suite import SuiteRunner, resolve
-from hetpose.fileio import write_text
 from hetpose.paths import data_root, find_config
 
 LIMIT = 1.3
@@ -31,10 +30,7 @@ def unit_config(folder: Path, epochs: int) -> Config:
     table = data_root('uci') / 'white_wine.csv'
     if not table.exists():
         table = folder / 'random.csv'
-        values = np.random.default_rng(0).standard_normal(SHAPE)
-        lines = [','.join(f'c{i}' for i in range(SHAPE[1]))]
-        lines += [','.join(f'{value:.5f}' for value in row) for row in values]
-        write_text(table, '\n'.join(lines) + '\n')
+        write_random_table(table, *SHAPE)
     config.merge_from_dict({'dataset': str(table), 'epochs': epochs})
     config.work_dir = str(folder / 'work')
     config.log_level = 'WARNING'

@@ -23,10 +23,9 @@ from mmengine.runner import Runner
 from hetpose.apis.suites.execute import unit_config
 from hetpose.apis.suites.plan import Given, Settings, Unit
 from hetpose.apis.suites.schedule import EXECUTION
-from hetpose.benchmarks.harness import Row
+from hetpose.benchmarks.harness import Row, write_random_table
 from hetpose.engine.hooks import ShortHistoryHook
 from hetpose.engine.launch import build_runner
-from hetpose.fileio import write_text
 
 BATCH = 32
 STEPS, WARM_UP = 40, 10
@@ -91,11 +90,8 @@ def check_by_largest(optimizer: torch.optim.Optimizer, *_: Any) -> None:
 def one_epoch(folder: Path, columns: int, method: str) -> Runner:
     """A Runner of one short epoch on a random table of so many columns."""
     rows = max(int(STEPS * BATCH / TRAIN) + 1, 10 * columns)
-    values = np.random.default_rng(0).standard_normal((rows, columns))
     table = folder / f'random{columns}.csv'
-    lines = [','.join(f'c{i}' for i in range(columns))]
-    lines += [','.join(f'{value:.5f}' for value in row) for row in values]
-    write_text(table, '\n'.join(lines) + '\n')
+    write_random_table(table, rows, columns)
     unit = Unit(table.stem, method, 0)
     given = Given(tables=(str(table),))
     config = unit_config(unit, Settings('uci', 'heldout', 1), folder / 'work', given)
