@@ -21,6 +21,7 @@ from mmpose.registry import MODELS
 
 from hetpose.apis.suites.plan import HELDOUT, RESULTS_VERSION, Given, Settings, Unit
 from hetpose.apis.suites.store import DIVERGED, Result
+from hetpose.datasets.regression import UCISource
 from hetpose.datasets.regression.sinusoid import AMPLITUDES, HALF_WIDTH
 from hetpose.engine.hooks.cost import COST_KEY
 from hetpose.engine.hooks.curve import CurveHook
@@ -29,7 +30,7 @@ from hetpose.engine.launch import build_runner, load_config
 from hetpose.engine.suite import check_length
 from hetpose.models.regressors import DivergedError
 from hetpose.ops.spd import NotPositiveDefiniteError
-from hetpose.paths import config_root, data_root, existing
+from hetpose.paths import config_root, existing
 
 CURVE_POINTS = 20
 FIT_POINTS = 801
@@ -75,18 +76,11 @@ def config_digest(
         content.pop(key, None)
     content['version'] = RESULTS_VERSION
     if settings.suite == 'uci':
-        content['data'] = file_digest(_table(dataset, given))
+        table = UCISource(given.datasets.get(dataset, dataset), given.root)
+        content['data'] = file_digest(existing(table.path, 'table'))
         content['targets'] = given.targets if dataset in given.datasets else ()
     text = json.dumps(content, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _table(dataset: str, given: Given) -> Path:
-    own = given.datasets
-    path = (
-        Path(own[dataset]) if dataset in own else data_root('uci', given.root) / f'{dataset}.csv'
-    )
-    return existing(path, 'table')
 
 
 @lru_cache

@@ -18,7 +18,7 @@ BASELINE = 'homoscedastic'
 # run again. tests/apis/suites/test_version.py compares short runs with stored ones.
 RESULTS_VERSION = 1
 
-# The order of given and plots; methods of other names follow by name.
+# The order of tables and plots; methods of other names follow by name.
 ORDER = (
     'mse',
     BASELINE,
@@ -45,7 +45,7 @@ def known_methods(suite: str) -> tuple[str, ...]:
 
 
 def rank(method: str) -> tuple[int, str]:
-    """The place of a method in given and plots."""
+    """The place of a method in tables and plots."""
     return (ORDER.index(method) if method in ORDER else len(ORDER), method)
 
 

@@ -54,7 +54,7 @@ class UCISource(RegressionSource):
     ) -> None:
         super().__init__(**kwargs)
         name = str(name)
-        self.targets = None if targets is None else tuple(targets)
+        self.targets = None if targets is None else tuple(dict.fromkeys(targets))
         if name not in UCI_SETS and not name.endswith('.csv'):
             raise unknown_name('data set', name, UCI_SETS)
         self.name = name
@@ -95,7 +95,7 @@ class UCISource(RegressionSource):
         for name in self.targets:
             if name not in self.columns:
                 raise unknown_name(f'column of {self.path}', name, self.columns)
-        return total - len(set(self.targets)), len(set(self.targets))
+        return total - len(self.targets), len(self.targets)
 
     def __str__(self) -> str:
         return f'{self.path} (trial {self.trial}, {self.protocol})'
