@@ -33,15 +33,14 @@ def present(residual: Tensor, mask: Tensor | None) -> Tensor:
 def variance_and_error(
     residual: Tensor, covariance: Tensor, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """tr Σ / n and ‖r‖² / n of the M samples with anything present, n their present dimensions.
+    """tr Σ / n and ‖r‖² / n, n the present dimensions; 0 where there are none.
 
-    Shapes: (N, d), (N, d, d), mask (N, d) → (M,), (M,).
+    Shapes: (..., d), (..., d, d), mask (..., d) → (...), (...).
     """
     here = present(residual, mask)
-    count = here.sum(-1)
-    kept = count > 0
-    variance = covariance.diagonal(dim1=-2, dim2=-1).where(here, 0.0).sum(-1)[kept] / count[kept]
-    error = residual.square().where(here, 0.0).sum(-1)[kept] / count[kept]
+    count = here.sum(-1).clamp(min=1)
+    variance = covariance.diagonal(dim1=-2, dim2=-1).where(here, 0.0).sum(-1) / count
+    error = residual.square().where(here, 0.0).sum(-1) / count
     return variance, error
 
 
@@ -165,12 +164,21 @@ class Reliability:
 def reliability(
     residual: Tensor, covariance: Tensor, mask: Tensor | None = None, bins: int = 10
 ) -> Reliability:
+    """``binned_reliability`` of the samples with anything present.
+
+    Shapes: (N, d), (N, d, d), mask (N, d).
+    """
+    variance, error = variance_and_error(residual, covariance, mask)
+    kept = present(residual, mask).any(-1)
+    return binned_reliability(variance[kept], error[kept], bins)
+
+
+def binned_reliability(variance: Tensor, error: Tensor, bins: int = 10) -> Reliability:
     """Expected normalised calibration error over bins of equal size, sorted by predicted variance.
 
     ENCE = mean over bins of |RMSE − RMV| / RMV, RMV² = mean of tr Σ / n and RMSE² = mean of ‖r‖² /
-    n, n the present dimensions of a sample. Shapes: (N, d), (N, d, d), mask (N, d).
+    n, n the present dimensions of a sample. Shapes: (N,), (N,).
     """
-    variance, error = variance_and_error(residual, covariance, mask)
     order = variance.argsort(stable=True)
     parts = order.tensor_split(max(1, min(bins, len(order))))
     if not len(order):
@@ -199,21 +207,41 @@ def sharpness(
 ) -> Sharpness:
     """Size of the predicted covariances, over samples with anything present.
 
-    Area of an ellipse = π q √|Σ|, q the ``squared_radius`` of ``level``. Shapes: (N, d, d), mask
-    (N, d), degrees_of_freedom (N,).
+    Shapes: (N, d, d), mask (N, d), degrees_of_freedom (N,).
+    """
+    diagonal = covariance.diagonal(dim1=-2, dim2=-1)
+    here = present(diagonal, mask)
+    kept = here.any(-1)
+    variance, _ = variance_and_error(torch.zeros_like(diagonal), covariance, here)
+    log_volume, area = volume_and_area(covariance, here, level, degrees_of_freedom)
+    return mean_sharpness(here.sum(-1)[kept], variance[kept], log_volume[kept], area[kept])
+
+
+def volume_and_area(
+    covariance: Tensor,
+    mask: Tensor | None = None,
+    level: float = 0.9,
+    degrees_of_freedom: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """log|Σ| of the present dimensions, and the area of the ellipse of ``level``.
+
+    The area is π q √|Σ|, q the ``squared_radius`` of ``level``; NaN unless d = 2 and both are
+    present. Shapes: (..., d, d), mask (..., d), degrees_of_freedom (...) → (...), (...).
     """
     here = present(covariance.diagonal(dim1=-2, dim2=-1), mask)
-    kept = here.any(-1)
-    covariance, here = covariance[kept], here[kept]
-    count = here.sum(-1)
-    variances = covariance.diagonal(dim1=-2, dim2=-1).where(here, 0.0).sum(-1) / count
     log_volume = log_determinant(mask_matrix(covariance, here))
-    area = None
-    if here.shape[-1] == 2 and here.all(-1).any():
-        whole = here.all(-1)
-        nu = None if degrees_of_freedom is None else degrees_of_freedom[kept][whole]
-        radius = squared_radius(level, 2, nu)
-        area = (torch.pi * radius * (log_volume[whole] / 2).exp()).mean().item()
+    if here.shape[-1] != 2:
+        return log_volume, torch.full_like(log_volume, torch.nan)
+    radius = squared_radius(level, 2, degrees_of_freedom)
+    area = torch.pi * radius * (log_volume / 2).exp()
+    return log_volume, area.where(here.all(-1), torch.nan)
+
+
+def mean_sharpness(dims: Tensor, variance: Tensor, log_volume: Tensor, area: Tensor) -> Sharpness:
+    """The sharpness of N samples from n > 0, tr Σ / n, log|Σ| and areas, (N,) each."""
+    areas = area[~area.isnan()]
     return Sharpness(
-        variances.mean().sqrt().item(), (log_volume / (2 * count)).mean().exp().item(), area
+        variance.mean().sqrt().item(),
+        (log_volume / (2 * dims)).mean().exp().item(),
+        areas.mean().item() if len(areas) else None,
     )

@@ -1,9 +1,14 @@
-"""Every calibration number of one set of Gaussians, together."""
+"""Every calibration number of one set of predictions, together.
+
+A sample is scored by itself (``score_samples``), after which its covariance is needed no more. The
+scores of all samples make the numbers (``summarise``).
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -12,15 +17,18 @@ from hetpose.evaluation.functional.calibration import (
     LEVELS,
     Reliability,
     Sharpness,
+    binned_reliability,
     coverage,
     expected_calibration_error,
+    mean_sharpness,
     pit,
-    reliability,
-    sharpness,
+    split_blocks,
     uniformity,
+    variance_and_error,
+    volume_and_area,
 )
 from hetpose.evaluation.functional.energy_score import energy_score
-from hetpose.evaluation.functional.sparsification import Sparsification, sparsification
+from hetpose.evaluation.functional.sparsification import Sparsification, sparsify
 from hetpose.ops.distribution import Distribution
 from hetpose.ops.gaussian import mahalanobis_squared
 from hetpose.ops.student import predictive_nll
@@ -79,37 +87,116 @@ class Scores:
         return values
 
 
-def calibration_scores(predicted: Distribution, bins: int = 10) -> Scores:
-    """All scores, in float64, over the samples with anything present.
+@dataclass(frozen=True)
+class SampleScores:
+    """The scores of every sample by itself, in float64; a sample may have parts: (N,) or (N, K).
+
+    Where nothing is present the dimensions are 0 and the other scores mean nothing.
+    """
+
+    dims: Tensor  # n, the present dimensions
+    pit: Tensor
+    nll: Tensor
+    distance: Tensor  # rᵀΛr
+    energy: Tensor
+    variance: Tensor  # tr Σ / n
+    error: Tensor  # ‖r‖² / n
+    log_volume: Tensor  # log|Σ|
+    area: Tensor  # of the ellipse that holds 90%; NaN where the present dimensions are not two
+    heavy_tailed: bool = False
+
+    @classmethod
+    def joined(cls, rows: Sequence[SampleScores]) -> SampleScores:
+        """The samples of several, in order."""
+        columns = {name: torch.cat([getattr(row, name) for row in rows]) for name in cls.names()}
+        return replace(rows[0], **columns)
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The names of the scores."""
+        return [field.name for field in fields(cls) if field.name != 'heavy_tailed']
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> SampleScores:
+        """The same change of every score."""
+        return replace(self, **{name: change(getattr(self, name)) for name in self.names()})
+
+    def part(self, k: int) -> SampleScores:
+        """The scores (N,) of one part."""
+        return self.map(lambda value: value[:, k])
+
+
+def score_samples(predicted: Distribution) -> SampleScores:
+    """Scores of the N samples, all dimensions together."""
+    nu = predicted.degrees_of_freedom
+    return _scores(
+        predicted.residual.double(),
+        predicted.covariance.double(),
+        predicted.present,
+        None if nu is None else nu.double(),
+    )
+
+
+def score_parts(predicted: Distribution) -> SampleScores:
+    """Scores (N, K) of the marginals of the parts."""
+    nu = predicted.degrees_of_freedom
+    residual, covariance, here = split_blocks(
+        predicted.residual.double(),
+        predicted.covariance.double(),
+        predicted.present,
+        predicted.block,
+    )
+    nu = None if nu is None else nu.double()[:, None].expand(residual.shape[:2])
+    return _scores(residual, covariance, here, nu)
+
+
+def _scores(residual: Tensor, covariance: Tensor, here: Tensor, nu: Tensor | None) -> SampleScores:
+    """Shapes: (..., d), (..., d, d), (..., d), (...) → (...) each."""
+    variance, error = variance_and_error(residual, covariance, here)
+    log_volume, area = volume_and_area(covariance, here, degrees_of_freedom=nu)
+    return SampleScores(
+        dims=here.sum(-1),
+        pit=pit(residual, covariance, here, nu),
+        nll=predictive_nll(residual, covariance, nu, here),
+        distance=mahalanobis_squared(residual, covariance, here),
+        energy=energy_score(residual, covariance, here, nu),
+        variance=variance,
+        error=error,
+        log_volume=log_volume,
+        area=area,
+        heavy_tailed=nu is not None,
+    )
+
+
+def summarise(scored: SampleScores, bins: int = 10) -> Scores:
+    """The numbers over the samples (N,) with anything present.
 
     RMSE is per dimension, like rms_std, so that the two compare.
     """
-    kept = predicted.present.any(-1)
+    kept = scored.dims > 0
     if not bool(kept.any()):
         raise ValueError('nothing is present: no sample to score')
-    predicted = predicted.select(kept)
-    residual, covariance = predicted.residual.double(), predicted.covariance.double()
-    here, nu = predicted.present, predicted.degrees_of_freedom
-    nu = None if nu is None else nu.double()
-    values = pit(residual, covariance, here, nu)
-    statistic, pvalue = uniformity(values)
-    distance = mahalanobis_squared(residual, covariance, here)
-    squared = residual.square().sum(-1) / here.sum(-1)
+    scored = scored.map(lambda value: value[kept])
+    statistic, pvalue = uniformity(scored.pit)
     return Scores(
-        count=len(residual),
-        dims=int(here.sum()),
-        nll=predictive_nll(residual, covariance, nu, here).mean().item(),
-        chi2=(distance.sum() / here.sum()).item(),
-        ece=expected_calibration_error(values),
+        count=len(scored.dims),
+        dims=int(scored.dims.sum()),
+        nll=scored.nll.mean().item(),
+        chi2=(scored.distance.sum() / scored.dims.sum()).item(),
+        ece=expected_calibration_error(scored.pit),
         levels=LEVELS,
-        coverage=coverage(values),
-        pit=values,
+        coverage=coverage(scored.pit),
+        pit=scored.pit,
         ks=statistic,
         ks_pvalue=pvalue,
-        reliability=reliability(residual, covariance, here, bins),
-        energy=energy_score(residual, covariance, here, nu).mean().item(),
-        rmse=math.sqrt(squared.mean().item()),
-        sharpness=sharpness(covariance, here, degrees_of_freedom=nu),
-        sparsification=sparsification(residual, covariance, here),
-        heavy_tailed=nu is not None,
+        reliability=binned_reliability(scored.variance, scored.error, bins),
+        energy=scored.energy.mean().item(),
+        rmse=math.sqrt(scored.error.mean().item()),
+        sharpness=mean_sharpness(scored.dims, scored.variance, scored.log_volume, scored.area),
+        sparsification=sparsify(scored.error, scored.variance),
+        heavy_tailed=scored.heavy_tailed,
     )
+
+
+def calibration_scores(predicted: Distribution, bins: int = 10) -> Scores:
+    """All numbers of N predictions, over the samples with anything present."""
+    return summarise(score_samples(predicted), bins)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hetpose.evaluation.functional.calibration import variance_and_error
+from hetpose.evaluation.functional.calibration import present, variance_and_error
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def sparsification(
     may rank another one lower by chance. Shapes: (N, d), (N, d, d), mask (N, d).
     """
     variance, error = variance_and_error(residual, covariance, mask)
-    return sparsify(error, variance)
+    kept = present(residual, mask).any(-1)
+    return sparsify(error[kept], variance[kept])
 
 
 def sparsify(error: Tensor, score: Tensor) -> Sparsification:

@@ -12,7 +12,12 @@ from mmpose.registry import METRICS
 from torch import Tensor
 
 from hetpose.errors import UserError
-from hetpose.evaluation.functional.scores import calibration_scores
+from hetpose.evaluation.functional.scores import (
+    SampleScores,
+    score_parts,
+    score_samples,
+    summarise,
+)
 from hetpose.evaluation.selection import predicted_joints
 from hetpose.ops.distribution import Distribution
 from hetpose.ops.spd import to_float64
@@ -79,6 +84,8 @@ class CalibrationMetric(BaseMetric):
     ``whole/…`` judges all dimensions together, ``part/…`` is the mean over the parts (joints of a
     pose, dimensions of a regression), ``<name>/…`` one part. Lengths of poses are in image pixels.
 
+    A sample is scored when it arrives, and its covariance is not kept.
+
     Args:
         block: dimensions of a part; None takes 2 for poses and 1 for regression.
         per_part: report every part as well.
@@ -93,22 +100,24 @@ class CalibrationMetric(BaseMetric):
         self.joints: Any = None  # numbers (1, K') of the predicted joints, where not all are
 
     def process(self, data_batch: Any, data_samples: Sequence[dict]) -> None:
-        """Keep the predictions of every sample."""
+        """Score every sample and its parts."""
         for sample in data_samples:
             predicted = read_sample(sample, data_batch, self.block)
             if 'pred_instances' in sample and predicted.block == 2:
                 self.joints = sample['pred_instances'].get('keypoint_indices')
-            self.results.append(predicted)
+            self.results.append((score_samples(predicted), score_parts(predicted)))
 
-    def compute_metrics(self, results: list[Distribution]) -> dict[str, float]:
+    def compute_metrics(
+        self, results: list[tuple[SampleScores, SampleScores]]
+    ) -> dict[str, float]:
         """All scores over all samples."""
-        predicted = Distribution.joined(results)
-        whole = calibration_scores(predicted).numbers()
+        samples, blocks = (SampleScores.joined(rows) for rows in zip(*results, strict=True))
+        whole = summarise(samples).numbers()
         metrics = {f'whole/{name}': value for name, value in whole.items()}
         parts = {
-            k: calibration_scores(part).numbers()
-            for k, part in enumerate(predicted.parts())
-            if bool(part.present.any())
+            k: summarise(blocks.part(k)).numbers()
+            for k in range(blocks.dims.shape[1])
+            if bool(blocks.dims[:, k].any())
         }
         for name in next(iter(parts.values())):
             values = [part[name] for part in parts.values() if name in part]

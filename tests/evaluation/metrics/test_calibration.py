@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,9 @@ from mmpose.registry import METRICS
 from mmpose.structures import PoseDataSample
 
 from hetpose.errors import UserError
+from hetpose.evaluation.functional.scores import calibration_scores
 from hetpose.evaluation.metrics.calibration import read_sample
+from hetpose.ops.distribution import Distribution
 from hetpose.ops.gaussian import sample
 
 COUNT, JOINTS = 600, 3
@@ -70,3 +74,34 @@ def test_a_prediction_without_covariance_is_refused(arrays):
     del item.pred_instances.covariances
     with pytest.raises(UserError, match='HeteroscedasticHead'):
         read_sample(item.to_dict())
+
+
+def test_it_keeps_no_covariance_of_many_joints():
+    """A person of 133 joints costs kilobytes; the covariance in float64 alone is 566 KB."""
+    joints = 133
+    factor = torch.randn(2 * joints, 2 * joints, dtype=torch.float64)
+    cov = factor @ factor.mT + torch.eye(2 * joints, dtype=torch.float64)
+    item = PoseDataSample()
+    item.gt_instances = InstanceData(
+        keypoints=np.zeros((1, joints, 2)), keypoints_visible=np.ones((1, joints))
+    )
+    item.pred_instances = InstanceData(
+        keypoints=np.ones((1, joints, 2)), covariances=cov[None].numpy()
+    )
+    metric = METRICS.build(dict(type='CalibrationMetric'))
+    metric.process({}, [item.to_dict()])
+    assert len(pickle.dumps(metric.results)) < 20_000  # whole storages, as processes send them
+
+
+def test_samples_one_by_one_give_the_scores_of_all_together(arrays):
+    mean, cov, target = arrays
+    metrics = evaluate(pose_samples(arrays), per_part=True)
+    present = torch.tensor(
+        [[i % 2 or i % JOINTS != k for k in range(JOINTS)] for i in range(COUNT)]
+    )
+    mask = present.repeat_interleave(2, dim=-1)
+    predicted = Distribution.of_residuals(target - mean, cov, mask, block=2)
+    expected = {'whole': predicted} | {str(k): part for k, part in enumerate(predicted.parts())}
+    for name, part in expected.items():
+        for score, value in calibration_scores(part).numbers().items():
+            assert metrics[f'calibration/{name}/{score}'] == pytest.approx(value, rel=1e-9), score
