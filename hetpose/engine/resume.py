@@ -49,7 +49,7 @@ def newest_checkpoint(work_dir: str | Path) -> Path | None:
     One that is damaged is passed over with a warning; an error where no other is left.
     """
     damage = []
-    for path in _candidates(Path(work_dir)):
+    for path in checkpoints_of(Path(work_dir)):
         try:
             _resumable(path)
         except UserError as error:
@@ -62,7 +62,7 @@ def newest_checkpoint(work_dir: str | Path) -> Path | None:
     return None
 
 
-def _candidates(folder: Path) -> list[Path]:
+def checkpoints_of(folder: Path) -> list[Path]:
     """Checkpoints of a folder, and the one that its pointer names, the newest first."""
     found = [path for path in folder.glob('*.pth') if _NUMBERED.match(path.name)]
     pointer = folder / POINTER

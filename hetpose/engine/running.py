@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from mmengine.dist import is_main_process
+from mmengine.hooks import Hook
 from mmengine.runner import Runner
 
-from hetpose.engine.hooks.checkpoint import POINTER
 from hetpose.engine.hooks.finite_guard import NUMERICAL
 from hetpose.engine.lock import locked
+from hetpose.engine.resume import checkpoints_of
 from hetpose.engine.training_setup import check_training
 from hetpose.errors import UserError
 
@@ -33,7 +37,8 @@ def train(runner: Runner) -> None:
     runner._train_loop = loop
     check_training(runner, len(loop.dataloader))
     try:
-        runner.train()
+        with _hear_signals(runner):
+            runner.train()
     except NUMERICAL as error:
         raise UserError(f'{error}') from error
     except (KeyboardInterrupt, SystemExit):
@@ -42,9 +47,50 @@ def train(runner: Runner) -> None:
         raise
 
 
+class _SignalHook(Hook):
+    """Answer a signal again at the next batch, if the run still goes on.
+
+    Python swallows an exception that a signal raises within a destructor, such as the one that
+    ends the workers of a loader.
+    """
+
+    def __init__(self) -> None:
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        self.answers: dict[int, Any] = {number: signal.getsignal(number) for number in numbers}
+        self.heard: int | None = None
+
+    def hear(self, number: int, frame: Any) -> None:
+        """Remember a signal and answer it."""
+        self.heard = number
+        self.answers[number](number, frame)
+
+    def before_train_iter(self, *args: Any, **kwargs: Any) -> None:
+        if self.heard is not None:
+            self.answers[self.heard](self.heard, None)
+
+    before_val_iter = before_train_iter
+
+
+@contextmanager
+def _hear_signals(runner: Runner) -> Iterator[None]:
+    """Let no signal that has an answer be lost while a run goes on."""
+    hook = _SignalHook()
+    runner.register_hook(hook)
+    answered = [number for number, answer in hook.answers.items() if callable(answer)]
+    if threading.current_thread() is not threading.main_thread():
+        answered = []  # only the main thread hears signals
+    for number in answered:
+        signal.signal(number, hook.hear)
+    try:
+        yield
+    finally:
+        for number in answered:
+            signal.signal(number, hook.answers[number])
+
+
 def _farewell(runner: Runner) -> str:
     where = f'training stopped in epoch {runner.epoch + 1}'
-    pointer = Path(runner.work_dir) / POINTER
-    if not pointer.is_file():
+    found = checkpoints_of(Path(runner.work_dir))  # written whole, so that the newest is usable
+    if not found:
         return f'{where}, before the first checkpoint: --resume starts from the beginning'
-    return f'{where}: --resume continues from {pointer.read_text(encoding="utf-8").strip()}'
+    return f'{where}: --resume continues from {found[0]}'

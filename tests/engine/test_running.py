@@ -1,9 +1,16 @@
 """A run ends with a sentence, and is alone in its folder."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from helpers_suite import unit_config
+from helpers_training import pose_config
+from kill_harness import orphans
 from mmengine.hooks import Hook
 
 from hetpose.engine import launch, running
@@ -41,6 +48,31 @@ def test_a_signal_is_answered_by_how_to_go_on(tmp_path: Path, signal, capsys) ->
     assert 'epoch_1.pth' in told
 
 
+class InDestructor(Hook):
+    """Send a signal to the own process while something is destroyed."""
+
+    class Doomed:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(1000):  # the handler runs between two of these
+                pass
+
+    def before_train_epoch(self, runner) -> None:
+        if runner.epoch == 1:
+            self.Doomed()
+
+
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+def test_a_signal_that_a_destructor_swallows_ends_the_run(tmp_path: Path, capsys) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    runner = launch.build_runner(unit_config(tmp_path, 'mse'))
+    runner.register_hook(InDestructor())
+    with pytest.raises(KeyboardInterrupt):
+        running.train(runner)
+    assert 'stopped in epoch 2' in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_before_the_first_checkpoint_it_says_so(tmp_path: Path, capsys) -> None:
     with pytest.raises(KeyboardInterrupt):
         running.train(interrupted(tmp_path, KeyboardInterrupt(), interval=9))
@@ -60,3 +92,51 @@ def test_a_folder_has_one_run(tmp_path: Path) -> None:
         running.own_folder(tmp_path),
     ):
         pass
+
+
+def newest(folder: Path) -> int:
+    """The epoch of the newest checkpoint, 0 without one."""
+    return max([int(path.stem[6:]) for path in folder.glob('epoch_*.pth')], default=0)
+
+
+def run_until(epoch: int, number: int, config: Path, *options: str) -> tuple[int, str]:
+    """Train in a process of its own; send a signal when the checkpoint of an epoch is there.
+
+    Returns the exit code and what was told. Nothing that the process started is left.
+    """
+    log = config.with_suffix('.log')
+    with log.open('w') as file:
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'hetpose', 'train', str(config), *options],
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+            env={**os.environ, 'OMP_NUM_THREADS': '1'},
+        )
+        try:
+            while newest(config.parent / 'run') < epoch and process.poll() is None:
+                time.sleep(0.01)
+            os.kill(process.pid, number)
+            code = process.wait(timeout=120)
+            assert orphans(process.pid) == []
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    return code, log.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != 'linux', reason='processes are listed by /proc')
+def test_signals_end_a_run_with_workers_and_resume_goes_on(tmp_path: Path) -> None:
+    config = pose_config(tmp_path, workers=2, epochs=100_000)
+    config.default_hooks.checkpoint.max_keep_ckpts = 1
+    config.dump(tmp_path / 'endless.py')
+    epoch, options = 1, []
+    for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        code, told = run_until(epoch, number, tmp_path / 'endless.py', *options)
+        assert code == expected, told
+        assert 'Traceback' not in told
+        last = newest(tmp_path / 'run')
+        assert told.count('training stopped in epoch') == 1
+        assert f'--resume continues from {tmp_path / "run" / f"epoch_{last}.pth"}' in told
+        epoch, options = last + 2, ['--resume']
