@@ -23,4 +23,4 @@ def test_quick_rows(monkeypatch) -> None:
     teacher, student = distill.run(quick=True)
     assert teacher.passed is None
     assert student.required
-    assert min(teacher.metrics['ratio'], student.metrics['ratio']) > 0
+    assert min(row.metrics['times mmpose'] for row in (teacher, student)) > 0

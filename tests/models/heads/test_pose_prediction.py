@@ -98,6 +98,18 @@ def test_a_head_delivers_a_gaussian_or_a_named_error(name: str, spread: float) -
         assert np.isfinite(one.pred_instances.keypoint_scores).all()
 
 
+@pytest.mark.parametrize('name', ['PrecisionCovariance', 'AnchoredCovariance'])
+def test_a_bad_mirror_image_is_named_by_its_sample(name: str) -> None:
+    """Both views are one batch of the network; the place in it would name nobody."""
+    model = estimator(covariance=dict(type=name)).eval()
+    torch.nn.init.normal_(model.head.covariance_branch.net[-1].weight)
+    features = torch.randn(3, 16, 4, 4)
+    bad = features.clone()
+    bad[1] = math.nan
+    with torch.no_grad(), pytest.raises(PredictionError, match='item 1 '):
+        model.head.predict([(features,), (bad,)], [sample()] * 3, dict(flip_test=True))
+
+
 def test_keypoints_that_are_not_finite_are_named() -> None:
     model = estimator().eval()
     torch.nn.init.constant_(model.head.final_layer.bias, math.nan)
