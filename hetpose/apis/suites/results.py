@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hetpose.apis.suites import paper
+from hetpose.apis.suites import ablations, paper
 from hetpose.apis.suites.plan import BASELINE, HELDOUT, SUITES, Settings, Suite, find_suite, rank
 from hetpose.apis.suites.plots.overview import draw_overview
 from hetpose.apis.suites.recommended import CANDIDATES, RECOMMENDED, with_recommended
@@ -41,6 +41,7 @@ def write_results(folder: Path, out: Path, readme: Path | None = None) -> str:
     if findings.is_file():
         parts.append(findings.read_text(encoding='utf-8').strip())
     parts += [_section(path, results, out.parent) for path, results in groups]
+    parts += [ablations.section(results) for _, results in _groups(folder, [ablations.FOLDER])]
     text = '\n\n'.join(parts) + '\n'
     write_text(out, text)
     if readme is not None:
@@ -51,8 +52,12 @@ def write_results(folder: Path, out: Path, readme: Path | None = None) -> str:
 
 def stored_groups(folder: Path) -> list[Group]:
     """The stored results of every suite and settings, the recommended ones among them."""
-    paths = [path.parent for name in SUITES for path in sorted(folder.glob(f'{name}/*/units'))]
-    return [(path, with_recommended(load_current(path)[0])) for path in paths]
+    return [(path, with_recommended(results)) for path, results in _groups(folder, list(SUITES))]
+
+
+def _groups(folder: Path, names: Sequence[str]) -> list[Group]:
+    paths = [path.parent for name in names for path in sorted(folder.glob(f'{name}/*/units'))]
+    return [(path, load_current(path)[0]) for path in paths]
 
 
 def headline_tables(folder: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from hetpose.ops.gaussian import tac
+from hetpose.ops.gaussian import mahalanobis_squared, tac
 from hetpose.ops.spd import safe_cholesky, to_float64
 from hetpose.ops.student import predictive_nll
 from hetpose.ops.student_divergence import kl_from_gaussian
@@ -25,6 +25,7 @@ def regression_scores(
     """Scores (B,) by name; those that need something unknown are left out.
 
     mse = ‖r‖²/d, nll = ½(d log 2π + log|Σ| + rᵀΛr), tac = mean_i |y_i − E[y_i | y_−i]|,
+    mahalanobis = rᵀΛr/d (of a Gaussian), which is 1 on average where Σ has the right size,
     kl = KL(true ‖ predicted), w2 = squared 2-Wasserstein distance to the true distribution.
 
     Where the degrees of freedom ν are given, the prediction is a Student-t with covariance Σ: nll
@@ -41,6 +42,8 @@ def regression_scores(
     residual = residual.double()
     scores['nll'] = predictive_nll(residual, covariance, degrees_of_freedom)
     scores['tac'] = tac(residual, covariance)
+    if degrees_of_freedom is None:
+        scores['mahalanobis'] = mahalanobis_squared(residual, covariance) / residual.shape[-1]
     if true_mean is not None and true_covariance is not None:
         true_covariance = to_float64(true_covariance, 'true_covariance')
         error = true_mean.double() - mean.double()

@@ -14,7 +14,7 @@ from hetpose.evaluation.functional.regression import regression_scores
 
 @METRICS.register_module()
 class RegressionMetric(BaseMetric):
-    """Means over the samples of mse, nll, tac and, where the truth is known, kl and w2."""
+    """Means over the samples of mse, nll, tac, mahalanobis and, with a known truth, kl and w2."""
 
     default_prefix = ''  # the names stand alone
 

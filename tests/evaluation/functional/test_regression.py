@@ -24,7 +24,8 @@ def test_scores_of_the_standard_normal() -> None:
     assert scores['mse'].item() == 1.0
     assert scores['tac'].item() == 1.0
     assert math.isclose(scores['nll'].item(), 0.5 * DIM * (math.log(2 * math.pi) + 1))
-    assert set(scores) == {'mse', 'nll', 'tac'}
+    assert math.isclose(scores['mahalanobis'].item(), 1.0)
+    assert set(scores) == {'mse', 'nll', 'tac', 'mahalanobis'}
 
 
 def test_a_mean_alone_has_an_error_alone() -> None:
@@ -39,9 +40,10 @@ def test_a_student_is_scored_by_its_own_likelihood_and_divergence() -> None:
     gaussian = regression_scores(target, mean, covariance, **settings)
     endless = torch.full((6,), torch.inf, dtype=torch.float64)
     same = regression_scores(target, mean, covariance, **settings, degrees_of_freedom=endless)
-    for name, value in gaussian.items():
-        torch.testing.assert_close(same[name], value, rtol=1e-6, atol=1e-6)
+    assert set(gaussian) - set(same) == {'mahalanobis'}  # of a Gaussian alone
+    for name, value in same.items():
+        torch.testing.assert_close(value, gaussian[name], rtol=1e-6, atol=1e-6)
     nu = torch.full((6,), 4.0, dtype=torch.float64)
     heavy = regression_scores(target, mean, covariance, **settings, degrees_of_freedom=nu)
-    changed = {name for name in gaussian if not torch.equal(heavy[name], gaussian[name])}
+    changed = {name for name in heavy if not torch.equal(heavy[name], gaussian[name])}
     assert changed == {'nll', 'kl'}

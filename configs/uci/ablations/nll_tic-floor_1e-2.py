@@ -1,0 +1,2 @@
+_base_ = ['../nll_tic.py']
+floor = 1e-2

@@ -1,0 +1,2 @@
+_base_ = ['../w2_bound.py']
+floor = 1e-2
