@@ -54,7 +54,9 @@ def map_statistics(maps: Tensor) -> Tensor:
     along_x, along_y = mass.sum(-2), mass.sum(-1)
     mean_x, mean_y = along_x @ x, along_y @ y
     var_x, var_y = _variance(along_x, x, mean_x), _variance(along_y, y, mean_y)
-    product = ((mass @ x) * y).sum(-1) - mean_x * mean_y
+    # Of centred places: E xy − E x E y keeps no digits of a narrow peak far from the origin.
+    from_mean = (mass @ (x - mean_x[..., None])[..., None]).squeeze(-1)  # (..., H)
+    product = (from_mean * (y - mean_y[..., None])).sum(-1)
     floor = SMALLEST_SPREAD**2
     scale = (var_x.clamp_min(floor) * var_y.clamp_min(floor)).sqrt()
     offset_x, offset_y = mean_x - peak_x, mean_y - peak_y

@@ -11,6 +11,7 @@ from mmpose.registry import MODELS
 
 from hetpose import cli
 from hetpose.apis.distillation import DistillReport
+from hetpose.apis.export.onnx import ExportedPose
 from hetpose.apis.loading import load_pose_model
 from hetpose.apis.saving import write_model
 from hetpose.errors import UserError
@@ -86,6 +87,23 @@ def test_test_and_calibrate_take_it(distilled, tmp_path) -> None:
     assert metrics['pose/nll'] == pytest.approx(report['student'], rel=1e-4)
     run('calibrate', *words, '--out', tmp_path / 'calibration')
     assert (tmp_path / 'calibration' / 'calibration.json').is_file()
+
+
+def test_it_exports(distilled, tmp_path) -> None:
+    pytest.importorskip('onnxscript', reason='needs hetpose[export]')
+    import onnxruntime
+
+    words = [distilled / 'out' / 'config.py', distilled / 'out' / 'checkpoint.pth']
+    run('export', *words, '--out', tmp_path / 'student.onnx')
+    model = load_pose_model(*words, 'cpu')
+    image = 255 * torch.rand(2, 3, 128, 128, generator=torch.Generator().manual_seed(0))
+    session = onnxruntime.InferenceSession(str(tmp_path / 'student.onnx'))
+    keypoints, covariance = session.run(None, {'image': image.numpy()})
+    with torch.no_grad():
+        expected = ExportedPose(model)(image)
+    np.testing.assert_allclose(keypoints, expected[0], atol=1e-3)
+    np.testing.assert_allclose(covariance, expected[1], rtol=1e-3, atol=1e-3)
+    assert np.linalg.eigvalsh(covariance.astype(np.float64)).min() > 0
 
 
 def test_views_are_passes_of_their_own(tmp_path) -> None:

@@ -72,3 +72,15 @@ def test_one_cell_far_from_the_origin_is_finite_in_float32():
     found = map_statistics(maps)
     assert found.isfinite().all()
     assert (found[0, 5:7] < math.log(0.1)).all()
+
+
+def test_a_narrow_peak_far_from_the_origin_keeps_its_statistics_in_float32() -> None:
+    """Two neighbouring cells on a diagonal have ρ = ±1, one cell or a row of them 0."""
+    maps = torch.zeros(3, 96, 96)
+    maps[0, 90, 91] = maps[0, 91, 92] = 1.0
+    maps[1, 90, 92] = maps[1, 91, 91] = 1.0
+    maps[2, 90, 91] = maps[2, 90, 92] = 1.0
+    maps = maps.clamp_min(1e-4)
+    exact = map_statistics(maps.double())
+    assert exact[0, 7] > 0.3
+    torch.testing.assert_close(map_statistics(maps).double(), exact, atol=2e-5, rtol=2e-5)
