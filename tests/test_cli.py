@@ -7,6 +7,7 @@ import pytest
 
 from hetpose import cli
 from hetpose.errors import UserError, unknown_name
+from hetpose.version import __version__
 
 
 def failing(error: BaseException) -> Callable[[], int]:
@@ -64,3 +65,10 @@ def test_an_unknown_name_shows_the_known_ones() -> None:
     assert str(unknown_name('method', 'nl', ['nll', 'mse'])) == (
         "unknown method 'nl'; known: mse, nll"
     )
+
+
+def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(['--version'])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f'hetpose {__version__}\n'

@@ -6,6 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+import cv2
+import numpy as np
 import pytest
 
 from hetpose import fileio
@@ -90,3 +92,14 @@ def test_leftovers_of_a_kill_are_known_and_removed(tmp_path: Path) -> None:
     (tmp_path / 'held').rename(left)
     fileio.remove_temporaries(tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted([*kept, tmp_path / 'mse-0.json'])
+
+
+def test_a_picture_that_cannot_be_made_is_one_line(tmp_path: Path, monkeypatch) -> None:
+    """OpenCV reports some faults by False alone."""
+    image = np.zeros((4, 4, 3), np.uint8)
+    with pytest.raises(UserError, match=r'cannot write .*x\.nothing'):
+        fileio.write_image(tmp_path / 'x.nothing', image)
+    monkeypatch.setattr(cv2, 'imencode', lambda *_: (False, None))
+    with pytest.raises(UserError, match=r'cannot write .*x\.png'):
+        fileio.write_image(tmp_path / 'x.png', image)
+    assert list(tmp_path.iterdir()) == []

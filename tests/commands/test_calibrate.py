@@ -5,6 +5,8 @@ import sys
 import numpy as np
 import pytest
 
+from hetpose import apis
+
 
 @pytest.fixture
 def run(root, monkeypatch, capsys):
@@ -65,3 +67,15 @@ def test_units_do_not_apply_to_a_model(run):
     code, _, error = run('config.py', 'x.pth', '--units', 'mm')
     assert code == 2
     assert '--units does not apply to a model' in error
+
+
+def test_one_split_for_both_is_told_and_halved(run, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    target = rng.normal(size=(400, 2, 2))
+    np.savez(tmp_path / 'a.npz', mean=0 * target, cov=np.full((400, 2, 2), 4.0), target=target)
+    found = apis.read_arrays(tmp_path / 'a.npz')
+    monkeypatch.setattr(apis, 'predict_splits', lambda *_: {'test': found})
+    words = ('config.py', 'x.pth', '--fit-split', 'test', '--split', 'test')
+    code, text, _ = run(*words, '--out', tmp_path / 'out')
+    assert code == 0
+    assert '--fit-split and --split are both test: a random 50% of its images' in text

@@ -2,11 +2,19 @@
 
 import importlib
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
+import cv2
+import numpy as np
 import pytest
+from helpers_commands import BLOCK, commands_of
 from mmpose.registry import DATASETS, HOOKS, KEYPOINT_CODECS, METRICS, MODELS, TRANSFORMS
+
+from hetpose.apis.suites.plan import known_methods
+from hetpose.datasets.pose import SyntheticPose
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / 'docs').glob('*.md'))
 REGISTRIES = (DATASETS, HOOKS, KEYPOINT_CODECS, METRICS, MODELS, TRANSFORMS)
@@ -54,3 +62,36 @@ def test_the_calibration_page_runs(root, tmp_path, monkeypatch, capsys):
     assert names['recalibration'].alpha[0] == pytest.approx(4, rel=0.1)
     assert names['ellipses'].scale == pytest.approx([4] * 3, rel=0.2)
     assert 'Over-confident' in capsys.readouterr().out
+
+
+def test_what_the_readme_writes_is_not_seen_by_git(root):
+    """An output of a command that is shown is ignored, so that a checkout stays clean."""
+    if not (root / '.git').exists() or shutil.which('git') is None:
+        pytest.skip('needs a checkout and git')
+    text = (root / 'README.md').read_text(encoding='utf-8')
+    commands = [line for block in BLOCK.findall(text) for line in commands_of(block)]
+    written = re.compile(r'--(?:out|work-dir|vis-out-dir|pred-out-dir|json|out-dir) (\S+)')
+    paths = {path for command in commands for path in written.findall(command)}
+    assert len(paths) > 3
+    for path in paths:
+        name = path if Path(path).suffix else f'{path}/x'  # of a folder, a file in it
+        ignored = subprocess.run(['git', 'check-ignore', '-q', name], cwd=root, check=False)
+        assert ignored.returncode == 0, path
+
+
+def test_the_joint_that_the_readme_gives_lies_on_that_joint(root):
+    """The picture is a rendered figure whose joints are known."""
+    text = (root / 'README.md').read_text(encoding='utf-8')
+    name, x, y = re.findall(r'--given "(\w+)=(\d+),(\d+)"', text)[0]
+    figures = SyntheticPose(length=14, image_size=256, seed=1, pipeline=[])
+    sample = figures.get_data_info(13)
+    shown = cv2.imread(str(root / 'docs' / 'images' / 'figure.png'))
+    assert np.abs(sample['img'].astype(int) - shown).mean() < 3
+    distance = np.linalg.norm(sample['keypoints'][0] - np.array([float(x), float(y)]), axis=-1)
+    assert figures.metainfo['keypoint_id2name'][int(distance.argmin())] == name
+
+
+def test_the_readme_counts_the_methods(root):
+    text = (root / 'README.md').read_text(encoding='utf-8')
+    assert len(known_methods('uci')) - 1 == 12
+    assert 'twelve methods with the homoscedastic baseline' in ' '.join(text.split())

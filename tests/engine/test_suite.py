@@ -3,6 +3,7 @@
 import pytest
 import torch
 from helpers_suite import unit_config, write_table
+from mmengine.logging import MMLogger
 
 from hetpose.engine import launch
 from hetpose.engine.hooks.cost import COST_KEY
@@ -187,3 +188,11 @@ def test_a_phase_without_a_covariance_keeps_the_last_one(tmp_path) -> None:
 def test_a_phase_that_would_never_begin_is_refused(tmp_path) -> None:
     with pytest.raises(UserError, match='epochs=1: NLLObjective would .* never'):
         resolve(unit_config(tmp_path, 'hybrid', epochs=1))
+
+
+def test_the_epochs_of_networks_that_train_in_turn_are_told(tmp_path, monkeypatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(MMLogger, 'info', lambda _, text, *args: told.append(str(text)))
+    runner = launch.build_runner(unit_config(tmp_path, 'anchored', epochs=5))
+    assert runner.max_epochs == 10
+    assert 'epochs=5 is for each network in turn: 10 in all' in told

@@ -12,6 +12,7 @@ from helpers_inference import NAMES, noise_image, tiny_model, write_images, writ
 from mmengine.dataset import pseudo_collate
 from scipy.stats import chi2
 
+from hetpose import cli
 from hetpose.apis.calibration.recalibration import Recalibration, weights_fingerprint
 from hetpose.apis.inference.conditioning import condition_pose
 from hetpose.apis.inference.inferencer import HetPoseInferencer
@@ -479,3 +480,22 @@ def test_lines_joints_and_background_are_chosen(inferencer: HetPoseInferencer) -
     for name in ('thick', 'large', 'numbered', 'black'):
         assert (pictures[name] != pictures['plain']).any(), name
     assert pictures['black'].mean() < pictures['plain'].mean()
+
+
+def test_progress_is_shown_where_it_is_asked_for(inferencer, tmp_path, capsys) -> None:
+    write_images(tmp_path, 2)
+    list(inferencer(str(tmp_path)))
+    assert 'images' not in capsys.readouterr().err
+    list(inferencer(str(tmp_path), show_progress=True))
+    assert '/2 ' in capsys.readouterr().err
+
+
+def test_the_command_tells_where_it_wrote(tmp_path, capsys) -> None:
+    config, checkpoint = write_tiny(tmp_path)
+    write_images(tmp_path / 'in', 1)
+    words = ['infer', tmp_path / 'in', '--config', config, '--checkpoint', checkpoint]
+    out = ['--vis-out-dir', tmp_path / 'seen', '--pred-out-dir', tmp_path / 'read']
+    assert not cli.dispatch([str(word) for word in (*words, *out, '--device', 'cpu')])
+    told = capsys.readouterr().out
+    assert f'pictures: {tmp_path / "seen"}' in told
+    assert f'predictions: {tmp_path / "read"}' in told
