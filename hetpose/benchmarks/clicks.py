@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from mmpose.registry import MODELS
 from torch import Tensor
 from tqdm import tqdm
 
@@ -29,11 +28,10 @@ from hetpose.apis.loading import load_network
 from hetpose.benchmarks.harness import Row
 from hetpose.engine import launch
 from hetpose.errors import UserError
-from hetpose.models import covariance as _covariance  # noqa: F401  registers what is built by name
-from hetpose.models import objectives as _objectives  # noqa: F401
 from hetpose.ops.distribution import Distribution
 from hetpose.ops.moments import pair_sums, residual_covariance
-from hetpose.ops.student import predictive_nll
+from hetpose.ops.student import covariance_from_scale, predictive_nll
+from hetpose.ops.student_moments import fit_student
 
 TOLERANCES = (5.0, 10.0)
 FITTED, JUDGED = 3000, 800  # people of the generated errors
@@ -107,29 +105,6 @@ def constant_covariance(residual: Tensor, mask: Tensor) -> Tensor:
     return residual_covariance(*pair_sums(residual, mask), shrink=True)
 
 
-def fit_student(residual: Tensor, mask: Tensor, steps: int = 60) -> tuple[Tensor, float]:
-    """One covariance (d, d) and ν for all people, by the likelihood of a Student-t."""
-    dim = residual.shape[-1]
-    scale = dict(type='AnchoredCovariance', floor=1e-2)
-    covariance = MODELS.build(dict(type='StudentCovariance', scale=scale))
-    covariance.residual_anchor.set_anchor(constant_covariance(residual, mask))
-    objective = MODELS.build(dict(type='StudentNLLObjective'))
-    outputs = torch.zeros(covariance.num_outputs(dim), dtype=residual.dtype, requires_grad=True)
-    optimiser = torch.optim.LBFGS([outputs], max_iter=steps, line_search_fn='strong_wolfe')
-
-    def loss() -> Tensor:
-        optimiser.zero_grad()
-        predicted = covariance(outputs.expand(len(residual), -1), dim)
-        value = objective(torch.zeros_like(residual), residual, predicted, None, mask).mean()
-        value.backward()
-        return value
-
-    optimiser.step(loss)
-    with torch.no_grad():
-        predicted = covariance(outputs[None], dim)
-    return predicted.matrix[0], predicted.degrees_of_freedom.item()
-
-
 def count_clicks(truth: np.ndarray, shown: np.ndarray, place: Place, tolerance: float) -> int:
     """Corrections until every shown joint is close. Shapes: truth (K, 2), shown (K,)."""
     given: dict[str, np.ndarray] = {}
@@ -186,7 +161,8 @@ def unconditioned(residual: Tensor, mask: Tensor, tolerance: float) -> float:
 
 def _rows(name: str, fitted: tuple[Tensor, Tensor], judged: tuple[Tensor, Tensor]) -> list[Row]:
     gaussian = constant_covariance(*fitted)
-    matrix, nu = fit_student(*fitted)
+    scale, nu = fit_student(*fitted)
+    matrix = covariance_from_scale(scale, nu)
     residual, mask = judged
     tails = torch.full((len(residual),), nu, dtype=residual.dtype)
     likelihood: dict[str, float | str] = {

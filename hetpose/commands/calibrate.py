@@ -55,6 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='also fit ellipsoids that cover with at least this probability, on half of the '
         'samples of the fit',
     )
+    parser.add_argument(
+        '--ellipses',
+        type=float,
+        metavar='LEVEL',
+        help='alpha such that the ellipses of this level of the single joints hold as many of '
+        'them, instead of the alpha and beta of highest likelihood',
+    )
     parser.add_argument('--limit', type=int, metavar='N', help='at most N samples of a split')
     parser.add_argument(
         '--seed', type=int, default=0, help='seed of the random splits (default: 0)'
@@ -112,6 +119,7 @@ def run(args: argparse.Namespace) -> None:
             per_joint=args.per_joint,
             floor=not args.no_floor,
             conformal=args.conformal,
+            level=args.ellipses,
             seed=args.seed,
         )
     except ValueError as error:

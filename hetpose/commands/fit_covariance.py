@@ -59,7 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='smallest variance, in squared per cent of the crop (default: 1e-4)',
     )
     parser.add_argument('--epochs', type=int, default=30, help='of the fit, at most (default: 30)')
-    parser.add_argument('--batch-size', type=int, default=32, help='of the frozen model')
+    parser.add_argument(
+        '--batch-size',
+        type=int,
+        default=8,
+        help='people whom the frozen model sees at once (default: 8; more on a GPU)',
+    )
     parser.add_argument('--workers', type=int, default=0, help='processes that load images')
     parser.add_argument('--seed', type=int, default=0, help='of the split and the fit')
     parser.add_argument('--device', help='cpu, cuda, cuda:1, ...')

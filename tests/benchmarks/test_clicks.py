@@ -12,7 +12,8 @@ from hetpose.apis.fit.training import TrainingSettings
 from hetpose.benchmarks import clicks
 from hetpose.errors import UserError
 from hetpose.ops.gaussian import negative_log_likelihood
-from hetpose.ops.student import predictive_nll
+from hetpose.ops.student import covariance_from_scale, predictive_nll
+from hetpose.ops.student_moments import fit_student
 
 
 def test_errors_are_many_small_and_few_gross() -> None:
@@ -64,7 +65,8 @@ def test_one_click_corrects_joints_that_err_together() -> None:
 
 def test_the_constant_student_is_fitted() -> None:
     errors, mask = clicks.generated_errors(400)
-    covariance, nu = clicks.fit_student(errors, mask, steps=25)
+    scale, nu = fit_student(errors, mask)
+    covariance = covariance_from_scale(scale, nu)
     assert 2 < nu < 10
     tails = torch.full((len(errors),), nu, dtype=torch.float64)
     heavy = predictive_nll(errors, covariance, tails).mean()

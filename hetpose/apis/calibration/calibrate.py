@@ -37,6 +37,7 @@ class CalibrationReport:
     names: tuple[str, ...]
     fitted_on: str = ''  # which samples
     refused: str | None = None  # why the recalibration that was fitted is not used
+    level: float | None = None  # of the ellipses that α is fitted for; None: by likelihood
 
     def numbers(self) -> dict[str, Any]:
         """Plain numbers for JSON."""
@@ -56,6 +57,7 @@ class CalibrationReport:
                 'nll_before': fitted.nll_before,
                 'nll_after': fitted.nll_after,
                 'refused': self.refused,
+                'level': self.level,
             },
             'before': self.before.numbers(),
             'after': self.after.numbers(),
@@ -76,8 +78,7 @@ class CalibrationReport:
             self.before.summary().strip(),
             '![](before.png)',
             '## Recalibrated',
-            'Σ → αΣ + βI, by the likelihood of the samples of the fit; '
-            f'β in {fitted.units + "²" if fitted.units else "squared units of the target"}.',
+            self._method(),
             markdown_table(['', 'α', 'β'], [(n, f'{a:.4g}', f'{b:.4g}') for n, a, b in rows]),
             *([] if self.refused is None else [self.refused]),
             *self._lost(names),
@@ -87,6 +88,18 @@ class CalibrationReport:
         if self.conformal:
             lines += ['## Conformal ellipsoids', self._conformal_table()]
         return '\n\n'.join(lines) + '\n'
+
+    def _method(self) -> str:
+        if self.level is not None:
+            return (
+                f'Σ → αΣ, such that the ellipses of {self.level:.0%} of the single parts hold '
+                f'{self.level:.0%} of those of the fit.'
+            )
+        units = self.recalibration.units
+        return (
+            'Σ → αΣ + βI, by the likelihood of the samples of the fit; '
+            f'β in {units + "²" if units else "squared units of the target"}.'
+        )
 
     def _lost(self, names: Sequence[str]) -> list[str]:
         """A warning where the fit prefers a constant covariance to the predicted one."""
@@ -134,6 +147,7 @@ def calibrate(
     per_joint: bool = False,
     floor: bool = True,
     conformal: float | None = None,
+    level: float | None = None,
     seed: int = 0,
 ) -> CalibrationReport:
     """Recalibrate and judge.
@@ -143,7 +157,15 @@ def calibrate(
     for the conformal ellipsoids, whose guarantee asks for samples that nothing else was fitted on.
     A recalibration that is worse on the judged samples is not used: the covariances stay as they
     are, and the report gives the reason.
+
+    With a ``level``, α is not that of highest likelihood but such that the ellipses of this level
+    of the single parts hold as many of the fit's parts. Nothing is decided on the judged samples
+    then.
     """
+    if level is not None and not 0 < level < 1:
+        raise UserError(f'the level of the ellipses must lie between 0 and 1, not {level}')
+    if level is not None and per_joint:
+        raise UserError('a level of the ellipses goes with one alpha for all, not one per joint')
     fitted_on = ' of another split'
     if fit is None:
         fitted_on = f', a random {fit_fraction:.0%} of the ' + (
@@ -157,9 +179,11 @@ def calibrate(
         fit, spare = split_samples(fit, 0.5, seed + 1)
     before = judge(predictions.data, predictions.names, predictions.units)
     fitted = Recalibration.of(
-        fit.data, per_joint, floor, fit.names, fit.units, fit.model, fit.weights
+        fit.data, per_joint, floor, fit.names, fit.units, fit.model, fit.weights, level
     )
-    recalibration, refused = _keep_if_better(fitted, predictions, before)
+    recalibration, refused = fitted, None
+    if level is None:
+        recalibration, refused = _keep_if_better(fitted, predictions, before)
     after = _recalibrated(predictions, recalibration)
     ellipsoids, covered = {}, {}
     if spare is not None and conformal is not None:
@@ -184,6 +208,7 @@ def calibrate(
         predictions.names,
         fitted_on,
         refused,
+        level,
     )
 
 

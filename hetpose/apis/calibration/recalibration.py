@@ -15,7 +15,11 @@ from torch import Tensor, nn
 
 from hetpose.apis.calibration.arrays import distribution_of
 from hetpose.errors import UserError
-from hetpose.evaluation.functional.recalibration import fit_per_block, fit_scale_and_floor
+from hetpose.evaluation.functional.recalibration import (
+    fit_coverage,
+    fit_per_block,
+    fit_scale_and_floor,
+)
 from hetpose.fileio import write_json
 from hetpose.ops.distribution import Distribution
 from hetpose.ops.gaussian import recalibrate
@@ -107,11 +111,18 @@ class Recalibration:
         units: str = '',
         model: str | None = None,
         weights: str | None = None,
+        level: float | None = None,
     ) -> Recalibration:
-        """``fit`` of arrays that were checked before."""
+        """``fit`` of arrays that were checked before.
+
+        With a ``level``, α is that of ``fit_coverage`` and β is 0, whatever the likelihood.
+        """
         residual, covariance, here = data.residual, data.covariance, data.present
         nu = data.degrees_of_freedom
-        if per_joint:
+        if level is not None:
+            scale = fit_coverage(residual, covariance, here, data.block, level, nu)
+            alpha, beta = (scale,), (0.0,)
+        elif per_joint:
             alpha, beta = fit_per_block(residual, covariance, here, data.block, floor, nu)
         else:
             pair = fit_scale_and_floor(residual, covariance, here, floor, nu)

@@ -161,22 +161,32 @@ def _judge(
     """Scores of every form, and the recalibration, of people that nothing was fitted on."""
     test = parts['test']
     names = _joint_names(dataset, test.mask.shape[1])
-    found = forms.predict(test)
+    found, held = forms.predict(test), forms.predict(parts['validation'])
     weights = weights_fingerprint(model)
     labelled = [
         Predictions(
-            in_pixels(part, predicted(forms.model, part)), names, 'pixels', 'config', weights
+            in_pixels(part, predicted(forms.model, part)),
+            names,
+            'pixels',
+            'config',
+            weights,
+            torch.as_tensor(np.unique(part.image, return_inverse=True)[1]),
         )
         for part in (test, parts['validation'])
     ]
-    calibration = calibrate(*labelled, conformal=settings.conformal, seed=settings.training.seed)
+    calibration = calibrate(
+        *labelled,
+        conformal=settings.conformal,
+        level=settings.ellipses,
+        seed=settings.training.seed,
+    )
     everyone = np.concatenate([part.mask for part in parts.values()])
     nu = found[NAMES[STUDENT]].degrees_of_freedom
     assert nu is not None  # of a Student-t
     return FitReport(
         people={name: len(part) for name, part in parts.items()},
         images={name: len(np.unique(part.image)) for name, part in parts.items()},
-        forms={name: FormScore.of(form) for name, form in found.items()},
+        forms={name: FormScore.of(form, held[name]) for name, form in found.items()},
         kept=forms.kept,
         validation=forms.validation,
         degrees_of_freedom=(nu.min().item(), nu.median().item(), nu.max().item()),

@@ -1,4 +1,4 @@
-"""Post-hoc recalibration Σ → αΣ + βI by maximum likelihood on held-out samples."""
+"""Post-hoc recalibration Σ → αΣ + βI on held-out samples: by likelihood, or by coverage."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from scipy.optimize import brentq, minimize_scalar
 from torch import Tensor
 
 from hetpose.evaluation.functional.calibration import present, split_blocks
+from hetpose.evaluation.functional.conformal import scale_scores
 from hetpose.ops.spd import mask_matrix, to_float64
 from hetpose.ops.student import tail_energy, variance_ratio
 
@@ -170,3 +171,28 @@ def fit_per_block(
         alphas.append(alpha)
         betas.append(beta)
     return tuple(alphas), tuple(betas)
+
+
+def fit_coverage(
+    residual: Tensor,
+    covariance: Tensor,
+    mask: Tensor | None = None,
+    block: int = 2,
+    level: float = 0.9,
+    degrees_of_freedom: Tensor | None = None,
+) -> float:
+    """The α with which the blocks' ellipsoids of ``level`` hold that share of all present blocks.
+
+    The likelihood of a person has one scale for all joints. Where errors have other tails than the
+    model, the best of it is not the one that the ellipses of single joints need.
+
+    Shapes: (N, d), (N, d, d), mask (N, d), degrees_of_freedom (N,).
+    """
+    nu = None if degrees_of_freedom is None else degrees_of_freedom.double()[:, None]
+    blocks = split_blocks(residual.double(), covariance.double(), mask, block)
+    scores = scale_scores(*blocks, level, nu)
+    known = scores[~scores.isnan()]
+    if not len(known):
+        raise ValueError('mask leaves nothing to fit on')
+    least = torch.finfo(known.dtype).tiny  # of perfect means, which no α describes
+    return known.quantile(level).clamp(min=least).item()

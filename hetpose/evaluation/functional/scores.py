@@ -28,7 +28,7 @@ from hetpose.evaluation.functional.calibration import (
     volume_and_area,
 )
 from hetpose.evaluation.functional.energy_score import energy_score
-from hetpose.evaluation.functional.sparsification import Sparsification, sparsify
+from hetpose.evaluation.functional.sparsification import Sparsification, ranking, sparsify
 from hetpose.ops.distribution import Distribution
 from hetpose.ops.gaussian import mahalanobis_squared
 from hetpose.ops.student import predictive_nll
@@ -101,6 +101,7 @@ class SampleScores:
     energy: Tensor
     variance: Tensor  # tr Σ / n
     error: Tensor  # ‖r‖² / n
+    rank: Tensor  # what AUSE leaves samples out by: tr Σ / n of the Gaussian with equal ellipsoids
     log_volume: Tensor  # log|Σ|
     area: Tensor  # of the ellipse that holds 90%; NaN where the present dimensions are not two
     heavy_tailed: bool = False
@@ -161,6 +162,7 @@ def _scores(residual: Tensor, covariance: Tensor, here: Tensor, nu: Tensor | Non
         energy=energy_score(residual, covariance, here, nu),
         variance=variance,
         error=error,
+        rank=ranking(variance, here.sum(-1), nu),
         log_volume=log_volume,
         area=area,
         heavy_tailed=nu is not None,
@@ -192,7 +194,7 @@ def summarise(scored: SampleScores, bins: int = 10) -> Scores:
         energy=scored.energy.mean().item(),
         rmse=math.sqrt(scored.error.mean().item()),
         sharpness=mean_sharpness(scored.dims, scored.variance, scored.log_volume, scored.area),
-        sparsification=sparsify(scored.error, scored.variance),
+        sparsification=sparsify(scored.error, scored.rank),
         heavy_tailed=scored.heavy_tailed,
     )
 

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hetpose.evaluation.functional.calibration import present, variance_and_error
+from hetpose.evaluation.functional.calibration import (
+    present,
+    squared_radius,
+    variance_and_error,
+)
+
+RANKED = 0.9
+"""The ellipsoids of this level rank the predictions of a Student-t by their size."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +51,41 @@ def _kept_mean(error: Tensor, score: Tensor) -> Tensor:
 
 
 def sparsification(
-    residual: Tensor, covariance: Tensor, mask: Tensor | None = None
+    residual: Tensor,
+    covariance: Tensor,
+    mask: Tensor | None = None,
+    degrees_of_freedom: Tensor | None = None,
 ) -> Sparsification:
     """The curve of the mean squared error per dimension while samples are removed by tr Σ / n.
 
     For a correct mean, tr Σ(x) is E‖r‖² given x, and keeping the samples of the smallest expected
     error gives the smallest expected error of what is kept at every fraction. So over rankings
     that see only x the true Σ has the smallest ``absolute`` in expectation; a single finite sample
-    may rank another one lower by chance. Shapes: (N, d), (N, d, d), mask (N, d).
+    may rank another one lower by chance.
+
+    A Student-t is ranked as the Gaussian that has the same 90% ellipsoid. Its own tr Σ, which is
+    ν/(ν − 2)·tr S, would rank by a tail that nobody has seen: it grows without bound as ν tends to
+    2, while the errors of real data are bounded, by the image if nothing else. Where all ν are
+    equal the two rankings are one.
+
+    Shapes: (N, d), (N, d, d), mask (N, d), degrees_of_freedom (N,).
     """
     variance, error = variance_and_error(residual, covariance, mask)
-    kept = present(residual, mask).any(-1)
-    return sparsify(error[kept], variance[kept])
+    count = present(residual, mask).sum(-1)
+    score = ranking(variance, count, degrees_of_freedom)
+    return sparsify(error[count > 0], score[count > 0])
+
+
+def ranking(variance: Tensor, count: Tensor, degrees_of_freedom: Tensor | None = None) -> Tensor:
+    """tr Σ / n of the Gaussian that has the same 90% ellipsoid, from that of a prediction.
+
+    Shapes: variance, number n of present dimensions, degrees_of_freedom (...) → (...).
+    """
+    if degrees_of_freedom is None:
+        return variance
+    count, light = count.clamp(min=1), torch.full_like(degrees_of_freedom, torch.inf)
+    own, gaussian = (squared_radius(RANKED, count, nu) for nu in (degrees_of_freedom, light))
+    return variance * own / gaussian
 
 
 def sparsify(error: Tensor, score: Tensor) -> Sparsification:

@@ -11,6 +11,7 @@ from hetpose.apis.calibration.calibrate import calibrate
 from hetpose.apis.calibration.predictions import Predictions, split_samples
 from hetpose.apis.calibration.report import calibration
 from hetpose.apis.calibration.verdict import verdict
+from hetpose.errors import UserError
 
 RNG = np.random.default_rng(0)
 COUNT, DIM = 3000, 8
@@ -82,6 +83,34 @@ def test_a_recalibration_that_spoils_the_ellipses_is_not_used_whatever_the_nll()
     assert report.refused is not None
     assert 'raises the error of the 90% ellipses' in report.refused
     assert report.recalibration.alpha == (1.0,)
+
+
+@pytest.mark.parametrize('nu', [None, 4.0])
+def test_by_ellipses_those_of_the_joints_hold_what_they_name_whatever_the_tails(nu) -> None:
+    """Few gross errors: no likelihood of a person finds the scale of the joints' ellipses."""
+    gross = NORMAL * np.where(RNG.random((COUNT, 1)) < 0.05, 6.0, 1.0) * 1.5
+    tails = None if nu is None else torch.full((COUNT,), nu, dtype=torch.float64)
+    data = distribution_of(0 * gross, COVARIANCE, gross, block=2, degrees_of_freedom=tails)
+    judged, fit = (
+        Predictions(data.select(slice(start, None, 2)), tuple('abcd')) for start in (0, 1)
+    )
+    report = calibrate(judged, fit, level=0.9)
+    before, after = (
+        np.mean([scores.covered(0.9) for scores in result.parts.values()])
+        for result in (report.before, report.after)
+    )
+    assert before < 0.85
+    assert after == pytest.approx(0.9, abs=0.025)
+    assert report.refused is None
+    assert report.recalibration.beta == (0.0,)
+    assert 'the ellipses of 90% of the single parts hold 90%' in report.markdown()
+
+
+def test_a_level_of_the_ellipses_is_a_probability_for_all_joints() -> None:
+    with pytest.raises(UserError, match='between 0 and 1'):
+        calibrate(predictions(NORMAL), level=1.5)
+    with pytest.raises(UserError, match='one alpha for all'):
+        calibrate(predictions(NORMAL), level=0.9, per_joint=True)
 
 
 def test_no_image_is_in_both_parts() -> None:

@@ -28,10 +28,10 @@ def fitted(tmp_path_factory):
     return folder, report
 
 
-def test_the_report_compares_five_forms_and_says_that_nothing_changed(fitted):
+def test_the_report_compares_six_forms_and_says_that_nothing_changed(fitted):
     folder, report = fitted
     assert report.unchanged == 0
-    assert len(report.forms) == 5
+    assert len(report.forms) == 6
     text = (folder / 'out' / 'report.md').read_text()
     assert 'keypoints unchanged: largest difference 0' in text
     assert 'trained on' not in text

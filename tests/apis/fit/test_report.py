@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 
 from hetpose.apis.fit.forms import constant
@@ -24,7 +25,8 @@ def test_pixels_and_per_cent_mean_the_same_distances(errors):
 
 def test_a_covariance_twice_too_large_covers_too_much(errors):
     one = constant_covariance(errors)
-    right, large = (FormScore.of(constant(gain * one, errors)) for gain in (1, 4))
+    held = constant(one, errors)
+    right, large = (FormScore.of(constant(gain * one, errors), held) for gain in (1, 4))
     assert large.coverage_90 > right.coverage_90
     assert large.nll > right.nll
     assert large.ence > right.ence
@@ -45,8 +47,21 @@ def test_ellipses_of_a_student_are_those_of_its_tails(errors):
     residual = drawn.unflatten(-1, (joints, 2)).numpy() * errors.side[:, None, None] / 100
     heavy = replace(errors, residual=residual, mask=np.ones_like(errors.mask))
     gaussian = constant(covariance, heavy)
-    right = FormScore.of(replace(gaussian, degrees_of_freedom=nu))
-    wrong = FormScore.of(gaussian)
+    student = replace(gaussian, degrees_of_freedom=nu)
+    right, wrong = FormScore.of(student, student), FormScore.of(gaussian, gaussian)
     assert abs(right.coverage_90 - 0.9) < 0.015
     assert wrong.coverage_90 > right.coverage_90 + 0.01
     assert right.nll < wrong.nll - 0.5
+    assert right.alpha == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.parametrize('nu', [None, 3.0])
+def test_recalibrated_ellipses_hold_what_they_name_whatever_the_scale(errors, nu):
+    """Other people of the same kind, whose covariances are four times too large alike."""
+    tails = None if nu is None else torch.full((len(errors),), nu, dtype=torch.float64)
+    wide = replace(constant(4 * constant_covariance(errors), errors), degrees_of_freedom=tails)
+    even, odd = wide.select(slice(0, None, 2)), wide.select(slice(1, None, 2))
+    score = FormScore.of(even, odd)
+    assert score.coverage_90 > 0.95
+    assert abs(score.recalibrated_90 - 0.9) < 0.02
+    assert score.alpha < 0.5

@@ -36,6 +36,10 @@ def model(**changes):
     return ErrorModel(**{**settings, **changes})
 
 
+def score(found):
+    return FormScore.of(found, found)
+
+
 def test_residuals_are_per_cent_of_the_crop(errors):
     residual, mask = scaled(errors)
     person, joint = 5, 0
@@ -84,8 +88,8 @@ def test_a_fitted_covariance_beats_one_for_all_and_a_diagonal_one(errors, change
     for one in (twin, made):
         best = train(one, fit, validation, tmp_path, SETTINGS, progress=False)
         assert np.isfinite(best)
-    plain = FormScore.of(constant(constant_covariance(fit), test))
-    ours, diagonal = (FormScore.of(predicted(one, test)) for one in (made, twin))
+    plain = score(constant(constant_covariance(fit), test))
+    ours, diagonal = (score(predicted(one, test)) for one in (made, twin))
     assert ours.nll < min(plain.nll, diagonal.nll) - 0.5
     off = predicted(twin, test).covariance[:, 0, 2:]
     assert off.abs().max() == 0
@@ -113,8 +117,8 @@ def test_tails_are_chosen_on_the_validation_or_as_asked(errors, tails, tmp_path)
     assert forms.model is forms.full[forms.kept]
     found = forms.predict(test)
     heavy = [name for name, form in found.items() if form.degrees_of_freedom is not None]
-    assert heavy == ['varying, full, Student-t']
-    assert len(found) == 5
+    assert heavy == ['one constant, full, Student-t', 'varying, full, Student-t']
+    assert len(found) == 6
 
 
 def test_fewer_people_than_the_anchor_needs_are_refused(errors):

@@ -84,3 +84,40 @@ def test_mask_leaves_out_missing_dimensions_and_empty_samples():
     found = sparsification(residuals[0], covariance, mask)
     alone = sparsification(residuals[0, 5:, :3], covariance[5:, :3, :3])
     assert torch.allclose(found.curve, alone.curve)
+
+
+def test_a_tail_that_nobody_has_seen_does_not_rank():
+    """Easy samples err by 1, but for a few gross errors of 10; hard samples always err by 3.
+
+    A Student-t with few degrees of freedom describes the easy ones. Its Σ is larger than that of
+    the hard ones, which err more.
+    """
+    generator = torch.Generator().manual_seed(0)
+    count = 4000
+    noise = torch.randn(count, 2, generator=generator, dtype=torch.float64)
+    easy = torch.arange(count) % 2 == 0
+    gross = easy & (torch.rand(count, generator=generator) < 0.03)
+    size = torch.where(easy, 1.0, 3.0).double()
+    residual = noise * size[:, None]
+    residual[gross] = 10 * noise[gross] / noise[gross].norm(dim=-1, keepdim=True)
+    nu = torch.where(easy, 2.1, 50.0).double()
+    variance = size.square() * nu / (nu - 2)
+    covariance = torch.diag_embed(variance[:, None].expand(-1, 2))
+    squares = residual.square().sum(-1)
+    assert squares[easy].mean() < squares[~easy].mean()
+    assert variance[0] > variance[1]
+    by_trace = sparsification(residual, covariance)
+    by_ellipses = sparsification(residual, covariance, degrees_of_freedom=nu)
+    assert by_trace.ause > by_trace.random  # worse than chance
+    assert by_ellipses.ause < 0.8 * by_ellipses.random
+
+
+def test_equal_tails_rank_as_a_gaussian():
+    covariance, residuals = scene(100, seed=4)
+    mask = torch.rand(100, 4, generator=torch.Generator().manual_seed(0)) < 0.7
+    plain = sparsification(residuals[0], covariance, mask)
+    endless = torch.full((100,), torch.inf, dtype=torch.float64)
+    assert torch.equal(sparsification(residuals[0], covariance, mask, endless).curve, plain.curve)
+    whole = sparsification(residuals[0], covariance)
+    three = torch.full((100,), 3.0, dtype=torch.float64)
+    assert torch.equal(sparsification(residuals[0], covariance, None, three).curve, whole.curve)

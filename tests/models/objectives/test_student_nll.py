@@ -35,6 +35,31 @@ def test_is_the_likelihood_of_the_prediction(mask) -> None:
     )
 
 
+@pytest.mark.parametrize('prior', [0.0, 0.3])
+@pytest.mark.parametrize('mask', [None, MASK.expand(6, DIM)])
+def test_marginals_add_the_likelihoods_of_the_joints(mask, prior) -> None:
+    mean, target, covariance = problem()
+    scale, nu = covariance.scale.matrix, covariance.degrees_of_freedom
+    anchored = Covariance.of_student(Covariance(matrix=scale, anchor=scale[0]), nu)
+    whole, both = (
+        StudentNLLObjective(prior, marginals)(mean, target, anchored, None, mask)
+        for marginals in (0.0, 0.5)
+    )
+    residual, expected = target - mean, 0
+    for joint in (slice(0, 2), slice(2, 4)):
+        here = None if mask is None else mask[:, joint]
+        expected += negative_log_likelihood(residual[:, joint], scale[:, joint, joint], nu, here)
+    torch.testing.assert_close(both - whole, 0.5 * expected)
+
+
+def test_marginals_need_whole_joints() -> None:
+    objective = StudentNLLObjective(marginals=1.0)
+    with pytest.raises(ValueError, match='3 dimensions are no joints'):
+        objective.check(MODELS.build(STUDENT), 3)
+    with pytest.raises(ValueError, match='marginals must not be negative'):
+        StudentNLLObjective(marginals=-1.0)
+
+
 def test_prior_vanishes_at_the_anchor() -> None:
     mean, target, covariance = problem()
     anchor = covariance.scale.matrix[0]
