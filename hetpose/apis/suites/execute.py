@@ -46,14 +46,12 @@ def method_config(method: str, settings: Settings, given: Given | None = None) -
     config = load_config(own.get(method) or config_root() / settings.suite / f'{method}.py')
     # Methods that train their mean alone to begin with have their warm-up built in.
     trains_mean_first = config.method.objective.type == 'MSEObjective'
-    covariance = config.method.get('covariance')
-    # Without its covariance such a mean is another function: there is nothing to warm up.
-    relocates = covariance is not None and MODELS.get(covariance.type).relocates
     config.merge_from_dict(
         {
             'protocol': settings.protocol,
             'epochs': settings.epochs,
-            'warmup': settings.warm_up and not (trains_mean_first or relocates),
+            'warmup': settings.warm_up
+            and not (trains_mean_first or mean_needs_covariance(config)),
             'train_cfg.val_interval': max(1, settings.epochs // CURVE_POINTS),
         }
     )
@@ -61,6 +59,12 @@ def method_config(method: str, settings: Settings, given: Given | None = None) -
     config.default_hooks.checkpoint = None  # a unit is either stored whole or run again
     config.log_level = 'WARNING'  # many units share a terminal
     return config
+
+
+def mean_needs_covariance(config: Config) -> bool:
+    """Whether a method has no mean without its covariance, and so nothing to warm up."""
+    covariance = config.method.get('covariance')
+    return covariance is not None and MODELS.get(covariance.type).relocates
 
 
 def config_digest(

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from hetpose.apis.suites import paper, plots
-from hetpose.apis.suites.plan import BASELINE, HELDOUT, ORDER, Suite, find_suite, rank
+from hetpose.apis.suites.execute import mean_needs_covariance, method_config
+from hetpose.apis.suites.plan import (
+    BASELINE,
+    HELDOUT,
+    ORDER,
+    Suite,
+    find_suite,
+    known_methods,
+    rank,
+)
 from hetpose.apis.suites.recommended import CANDIDATES, RECOMMENDED, with_recommended
 from hetpose.apis.suites.statistics import Summary, summarise
 from hetpose.apis.suites.store import DIVERGED, Digests, Result, load_current, strict
@@ -28,7 +37,7 @@ RECOMMENDED_NOTE = (
     f'{RECOMMENDED} is, in every trial, that one of {" and ".join(CANDIDATES)} whose NLL on '
     'validation data is lower.'
 )
-NATURAL_NOTE = 'natural has no mean without its covariance and trains both from the start.'
+NO_WARM_UP_NOTE = 'has no mean without its covariance and trains both from the start.'
 PROTOCOL_NOTES = {
     HELDOUT: 'held-out: trained on 80%, tuned on 10%, measured on the last 10%',
     'paper': 'paper: trained and measured on the same data, as the published numbers were',
@@ -115,8 +124,8 @@ def markdown(
         lines += ['', ANCHORED_NOTE]
     if any(result.unit.method == RECOMMENDED for result in results):
         lines += ['', RECOMMENDED_NOTE]
-    if settings.warm_up and any(result.unit.method == 'natural' for result in results):
-        lines += ['', NATURAL_NOTE]
+    for method in _without_warm_up(results) if settings.warm_up else ():
+        lines += ['', f'{method} {NO_WARM_UP_NOTE}']
     if left_out:
         lines += ['', f'Stored here, but left out: {"; ".join(left_out)}.']
     for dataset in sorted(table, key=suite.place):
@@ -127,6 +136,14 @@ def markdown(
         lines += ['', '## Plots', '']
         lines += [f'![{path.stem}]({path.as_posix()})\n' for path in pictures]
     return '\n'.join(lines).rstrip() + '\n'
+
+
+def _without_warm_up(results: Sequence[Result]) -> list[str]:
+    """The suite's own methods that cannot train their mean alone."""
+    settings = results[0].settings
+    used = {result.unit.method for result in results}
+    own = [method for method in known_methods(settings.suite) if method in used]
+    return [method for method in own if mean_needs_covariance(method_config(method, settings))]
 
 
 def _legend(suite: Suite, trials: int, losers: dict[str, list[str]]) -> str:
