@@ -1,5 +1,5 @@
 """Hooks and launch logic."""
 
-from hetpose.engine import hooks, optimizers, seeding, suite
+from hetpose.engine import hooks, optimizers, resume, seeding, suite
 
-__all__ = ['hooks', 'optimizers', 'seeding', 'suite']
+__all__ = ['hooks', 'optimizers', 'resume', 'seeding', 'suite']

@@ -6,9 +6,14 @@ here, before the Runner is built, so that the first line they see names it.
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from mmengine.config import Config
@@ -20,15 +25,16 @@ from hetpose.engine.checkpoint import check_fit, read_checkpoint
 from hetpose.engine.children import die_with_parent, start_workers_well
 from hetpose.engine.config_file import load_config as load_config
 from hetpose.engine.config_file import one_line
-from hetpose.engine.console import describe, short_start
 from hetpose.engine.hooks.finite_guard import FiniteGuardHook
-from hetpose.engine.hooks.start import StartHook
 from hetpose.engine.loaders import guarded_loader, quarantine_for
 from hetpose.engine.phases import enter_phase
-from hetpose.engine.pose_setup import check_pose_config, check_pose_model
+from hetpose.engine.pose_setup import check_evaluators, check_pose_config, check_pose_model
+from hetpose.engine.resume import StartHook
 from hetpose.engine.seeding import seed_training
-from hetpose.engine.training_setup import check_evaluators
 from hetpose.errors import UserError
+
+# How the records begin by which mmengine describes a run, in hundreds of lines.
+DESCRIPTIONS = ('System environment:', 'Config:\n', 'Hooks will be executed')
 
 
 def use_work_dir(config: Config, work_dir: str | None, path: str | Path) -> None:
@@ -106,7 +112,7 @@ def build_runner(config: Config) -> Runner:
     try:
         check_pose_config(config)
         check_evaluators(config)
-        with short_start():
+        with _short_start():
             runner = RUNNERS.build(config) if 'runner_type' in config else Runner.from_cfg(config)
         check_pose_model(runner.model)
     except UserError as error:
@@ -117,7 +123,7 @@ def build_runner(config: Config) -> Runner:
         raise UserError(f'{where}{one_line(error)}') from error
     except (KeyError, TypeError, ValueError, ImportError, AssertionError) as error:
         raise UserError(f'config {config.filename}: {one_line(error)}') from error
-    describe(runner)
+    _describe(runner)
     runner.register_hook(StartHook())
     if not any(isinstance(hook, FiniteGuardHook) for hook in runner.hooks):
         runner.register_hook(FiniteGuardHook())
@@ -159,3 +165,46 @@ def check_start(runner: Runner, path: str, whole: bool) -> None:
     if whole:
         enter_phase(runner.model, runner.cfg, content)
     check_fit(runner.model, content, path, whole)
+
+
+class _NoDescriptions(logging.Filter):
+    """Leave out of a terminal what the log file keeps."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage().lstrip('\n-')
+        return not text.startswith(DESCRIPTIONS)
+
+
+@contextmanager
+def _short_start() -> Iterator[None]:
+    """Within it, a Runner describes its config, environment and hooks to its log file only."""
+    original = Runner.build_logger
+
+    def build_logger(self: Runner, *args: Any, **kwargs: Any) -> Any:
+        logger = original(self, *args, **kwargs)
+        for handler in logger.handlers:
+            if isinstance(handler, logging.FileHandler):
+                handler.handleError = _raise  # type: ignore[method-assign]
+            else:
+                handler.addFilter(_NoDescriptions())
+        return logger
+
+    Runner.build_logger = build_logger  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Runner.build_logger = original
+
+
+def _raise(record: logging.LogRecord) -> None:
+    """End a run whose log cannot be written; logging would print a trace for every record."""
+    error = sys.exc_info()[1]
+    if isinstance(error, OSError):
+        raise error
+
+
+def _describe(runner: Runner) -> None:
+    """The line in place of the descriptions: where they are."""
+    files = [h.baseFilename for h in runner.logger.handlers if hasattr(h, 'baseFilename')]
+    if files:
+        runner.logger.info(f'config, environment and hooks stand in {files[0]}')

@@ -135,6 +135,22 @@ def _check_joints(config: Config) -> None:
         )
 
 
+def check_evaluators(config: Config) -> None:
+    """Raise where a metric measures in other heatmap units than the head predicts in."""
+    head = (config.get('model') or {}).get('head') or {}
+    wanted = (head.get('decoder') or {}).get('heatmap_size')
+    for name in ('val_evaluator', 'test_evaluator'):
+        evaluators: Any = config.get(name) or []
+        evaluators = evaluators if isinstance(evaluators, list | tuple) else [evaluators]
+        for evaluator in evaluators:
+            size = evaluator.get('heatmap_size') if isinstance(evaluator, dict) else None
+            if wanted and size and tuple(size) != tuple(wanted):
+                raise UserError(
+                    f'{name}.heatmap_size is {tuple(size)}, and that of model.head.decoder is '
+                    f'{tuple(wanted)}: the metrics would be in other units than the model'
+                )
+
+
 def check_pose_model(model: nn.Module) -> None:
     """Raise where the feature maps of backbone and neck are not what a HeteroscedasticHead takes.
 

@@ -1,4 +1,4 @@
-"""Find the checkpoint that a run continues from, and refuse one of another run."""
+"""Find the checkpoint that a run continues from, refuse one of another run, and load it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from typing import Any
 
 from mmengine.config import Config
 from mmengine.dist import is_main_process
+from mmengine.hooks import Hook
+from mmengine.runner import BaseLoop
+from mmpose.registry import HOOKS
 from torch import nn
 
 from hetpose.engine.checkpoint import check_fit, read_checkpoint, weights_of
 from hetpose.engine.hooks.checkpoint import POINTER
-from hetpose.engine.phases import enter_phase, planned_phases, recorded_phase
+from hetpose.engine.phases import (
+    enter_phase,
+    planned_phases,
+    recorded_phase,
+    start_weights,
+)
 from hetpose.errors import UserError
 from hetpose.models.phase import Phase, same_meaning, same_type
 
@@ -150,3 +158,31 @@ def _tell(text: str) -> None:
     """Print a line; there is no Runner yet, and so no logger."""
     if is_main_process():
         print(text, flush=True)
+
+
+@HOOKS.register_module()
+class StartHook(Hook):
+    """Load a checkpoint as the run needs it; ``launch.build_runner`` adds this hook.
+
+    A run that is resumed and a test enter the phase in which the checkpoint was saved. A run that
+    only starts from its weights (``load_from`` without ``resume``) stays in its config's phase.
+    """
+
+    priority = 'LOWEST'  # after hooks that put other weights into the checkpoint
+
+    def before_save_checkpoint(self, runner, checkpoint: dict) -> None:
+        """Store what tells the run from others."""
+        checkpoint['meta'][IDENTITY] = identity(runner.cfg)
+
+    def after_load_checkpoint(self, runner, checkpoint: dict) -> None:
+        """Prepare the model and the weights; mmengine loads them next."""
+        # mmengine would run a config that it finds here as a program.
+        checkpoint.get('meta', {}).pop('config', None)
+        if 'state_dict' not in checkpoint:
+            return
+        checkpoint['state_dict'] = weights_of(checkpoint)
+        starts_training = isinstance(runner._train_loop, BaseLoop) and not runner._resume
+        if starts_training:
+            checkpoint['state_dict'] = start_weights(runner.model, checkpoint['state_dict'])
+        else:
+            enter_phase(runner.model, runner.cfg, checkpoint)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mmengine.config import Config
 from mmengine.runner import Runner
 from mmpose.registry import MODELS
@@ -84,19 +82,3 @@ def _check_anchors(config: Config) -> None:
                 f'{phase.covariance["type"]} starts from the covariance of the residuals, which '
                 "nothing measures here: add dict(type='RefreshAnchorHook') to custom_hooks"
             )
-
-
-def check_evaluators(config: Config) -> None:
-    """Raise where a metric measures in other heatmap units than the head predicts in."""
-    head = (config.get('model') or {}).get('head') or {}
-    wanted = (head.get('decoder') or {}).get('heatmap_size')
-    for name in ('val_evaluator', 'test_evaluator'):
-        evaluators: Any = config.get(name) or []
-        evaluators = evaluators if isinstance(evaluators, list | tuple) else [evaluators]
-        for evaluator in evaluators:
-            size = evaluator.get('heatmap_size') if isinstance(evaluator, dict) else None
-            if wanted and size and tuple(size) != tuple(wanted):
-                raise UserError(
-                    f'{name}.heatmap_size is {tuple(size)}, and that of model.head.decoder is '
-                    f'{tuple(wanted)}: the metrics would be in other units than the model'
-                )

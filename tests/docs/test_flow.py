@@ -29,6 +29,7 @@ from hetpose.engine.launch import build_runner
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(hetpose.__file__).parent
+COUNTS = re.compile(r'at most (\d+) files, a photograph (\d+), a unit of a suite (\d+)')
 FILE = re.compile(r'^\d+\. `([\w/]+\.py)`', re.MULTILINE)
 
 
@@ -102,6 +103,13 @@ WAYS = {
 }
 
 
+def most_files(title: str) -> int:
+    """How many files the page allows for a journey."""
+    page = ' '.join((ROOT / 'docs' / 'flow.md').read_text(encoding='utf-8').split())
+    (counts,) = COUNTS.findall(page)
+    return int(counts[list(WAYS).index(title)])
+
+
 @pytest.mark.parametrize('title', WAYS)
 def test_the_page_lists_files_in_the_order_of_their_first_entry(
     title: str, tmp_path: Path
@@ -112,3 +120,4 @@ def test_the_page_lists_files_in_the_order_of_their_first_entry(
     print('\n'.join(visited))  # what to write where the page is wrong
     assert set(names) <= set(visited), f'never entered: {sorted(set(names) - set(visited))}'
     assert names == [name for name in visited if name in names]
+    assert len(visited) <= most_files(title), 'the way became longer'

@@ -11,7 +11,7 @@ from mmengine.hooks import Hook
 
 from hetpose.engine import launch
 from hetpose.engine.hooks import KeepBestHook
-from hetpose.engine.hooks.keep_policies import scores
+from hetpose.engine.hooks.keep_best import scores
 from hetpose.engine.hooks.refresh_anchor import residual_covariance
 
 

@@ -7,7 +7,8 @@ from helpers_suite import unit_config
 from helpers_training import STEPS, pose_config
 
 from hetpose.engine import launch, running
-from hetpose.engine.training_setup import check_evaluators, check_training
+from hetpose.engine.pose_setup import check_evaluators
+from hetpose.engine.training_setup import check_training
 from hetpose.errors import UserError
 
 

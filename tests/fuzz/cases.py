@@ -28,9 +28,9 @@ from hetpose.apis import read_arrays
 from hetpose.apis.calibration.recalibration import Recalibration
 from hetpose.apis.data.archives import extract_archive
 from hetpose.apis.inference.inputs import read_image
-from hetpose.datasets.csv_reader import read_csv
 from hetpose.datasets.pose.lsp import read_joints
 from hetpose.datasets.pose.pseudo_label_file import PseudoLabelFile
+from hetpose.datasets.regression.uci import read_csv
 from hetpose.engine.checkpoint import read_checkpoint
 from hetpose.engine.config_file import load_config
 from hetpose.errors import UserError

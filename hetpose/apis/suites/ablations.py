@@ -1,4 +1,4 @@
-"""What one change of a method does to its numbers.
+"""Tables of what one change of a method does to its numbers.
 
 An ablation is a method whose name is that of another, a dash, and the change: its units are
 compared with those of the other method on the same dataset and trial.

@@ -13,7 +13,6 @@ from hetpose.engine.hooks.plateau import TrainingLossPlateauHook
 from hetpose.engine.hooks.refresh_anchor import RefreshAnchorHook
 from hetpose.engine.hooks.short_history import ShortHistoryHook
 from hetpose.engine.hooks.show import ShowPoseHook
-from hetpose.engine.hooks.start import StartHook
 from hetpose.engine.hooks.trajectory import TrajectoryHook
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     'SafeCheckpointHook',
     'ShortHistoryHook',
     'ShowPoseHook',
-    'StartHook',
     'TrainingLossPlateauHook',
     'TrajectoryHook',
 ]

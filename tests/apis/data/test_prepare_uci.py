@@ -8,7 +8,7 @@ import pytest
 
 from hetpose.apis.data import prepare_uci
 from hetpose.apis.data.prepare_uci import SOURCES, Members, prepare_uci_sets
-from hetpose.datasets.csv_reader import read_csv
+from hetpose.datasets.regression.uci import read_csv
 from hetpose.download import checksum
 from hetpose.errors import UserError
 from hetpose.paths import data_root

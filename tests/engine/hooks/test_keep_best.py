@@ -6,9 +6,9 @@ import pytest
 import torch
 from mmpose.registry import MODELS
 
-from hetpose.engine.hooks.keep_best import KeepBestHook
-from hetpose.engine.hooks.keep_policies import (
+from hetpose.engine.hooks.keep_best import (
     Candidate,
+    KeepBestHook,
     choose_policy,
     keep_constant,
     keep_mean,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hetpose.datasets.csv_reader import read_csv
+from hetpose.datasets.regression.uci import read_csv
 from hetpose.errors import UserError
 
 
