@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,15 @@ class InDestructor(Hook):
             self.Doomed()
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also where the tests run in a shell's background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures('interruptible')
 @pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
 def test_a_signal_that_a_destructor_swallows_ends_the_run(tmp_path: Path, capsys) -> None:
     before = signal.getsignal(signal.SIGINT)
@@ -111,6 +121,7 @@ def run_until(epoch: int, number: int, config: Path, *options: str) -> tuple[int
             stdout=file,
             stderr=file,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             env={**os.environ, 'OMP_NUM_THREADS': '1'},
         )
         try:
