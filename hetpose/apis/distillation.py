@@ -24,8 +24,8 @@ from hetpose.apis.loading import find_device, load_network
 from hetpose.apis.saving import write_model
 from hetpose.datasets.pose.error_rows import TensorRows
 from hetpose.engine import launch
-from hetpose.engine.children import start_worker
 from hetpose.engine.loaders import guarded_loader, quarantine_for
+from hetpose.engine.seeding import start_worker
 from hetpose.errors import UserError
 from hetpose.fileio import write_json
 from hetpose.models.heads import HeteroscedasticHead

@@ -22,7 +22,7 @@ from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
 from hetpose.engine.checkpoint import check_fit, read_checkpoint
-from hetpose.engine.children import die_with_parent, start_workers_well
+from hetpose.engine.children import die_with_parent
 from hetpose.engine.config_file import load_config as load_config
 from hetpose.engine.config_file import one_line
 from hetpose.engine.hooks.finite_guard import FiniteGuardHook
@@ -30,7 +30,7 @@ from hetpose.engine.loaders import guarded_loader, quarantine_for
 from hetpose.engine.phases import enter_phase
 from hetpose.engine.pose_setup import check_evaluators, check_pose_config, check_pose_model
 from hetpose.engine.resume import StartHook
-from hetpose.engine.seeding import seed_training
+from hetpose.engine.seeding import seed_training, start_workers_well
 from hetpose.errors import UserError
 
 # How the records begin by which mmengine describes a run, in hundreds of lines.

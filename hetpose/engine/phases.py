@@ -9,8 +9,7 @@ from mmengine.model import is_model_wrapper
 from torch import Tensor, nn
 
 from hetpose.engine.checkpoint import weights_of
-from hetpose.engine.hooks.objective_switch import find_switchable, is_switchable
-from hetpose.models.phase import STATE_KEY, Phase, same_meaning
+from hetpose.models.phase import STATE_KEY, Phase, find_switchable, is_switchable, same_meaning
 
 
 def planned_phases(config: Config) -> list[Phase]:

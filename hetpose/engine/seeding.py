@@ -7,7 +7,9 @@ of workers, persistent or not, with one process or several, from any tool, and a
 from __future__ import annotations
 
 import copy
+import os
 import random
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +22,10 @@ from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from mmpose.registry import DATA_SAMPLERS, DATASETS, HOOKS
 from torch.utils.data import Dataset, Sampler, get_worker_info
+
+from hetpose.engine.children import die_with_parent
+
+_KEYS = {'worker_init_fn', 'disable_subprocess_warning'}  # of mmengine's own start of a worker
 
 
 def derived_seed(*parts: int) -> int:
@@ -159,3 +165,31 @@ class EpochSeedHook(Hook):
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002
         torch.manual_seed(seed)
+
+
+def start_worker(worker_id: int, seed: int, rank: int) -> None:
+    """Prepare a worker process of a data loader; ``worker_init_fn`` of every loader.
+
+    It dies with the run, ends without a word when the loader stops it, and starts with random
+    numbers of its own.
+    """
+    die_with_parent()
+    # Killed by the signal, it would be a fault to the loader: a trace at the end of every run
+    # whose workers persist.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    own = derived_seed(seed, rank, worker_id)
+    random.seed(own)
+    np.random.seed(own)  # noqa: NPY002
+    torch.manual_seed(own)
+
+
+def start_workers_well(runner: Runner) -> None:
+    """Let the loaders of a Runner start their workers by ``start_worker``.
+
+    A config that has a ``worker_init_fn`` keeps it.
+    """
+    start = dict(type=start_worker, seed=runner.seed, rank=runner.rank)
+    for name in ('train', 'val', 'test'):
+        loader = getattr(runner, f'_{name}_dataloader')
+        if isinstance(loader, dict) and not _KEYS & set(loader):
+            setattr(runner, f'_{name}_dataloader', dict(loader, worker_init_fn=start))

@@ -7,9 +7,9 @@ from mmengine.runner import Runner
 from mmpose.registry import MODELS
 
 from hetpose.engine.hooks import FreezeMeanHook, ObjectiveSwitchHook, RefreshAnchorHook
-from hetpose.engine.hooks.objective_switch import is_switchable
 from hetpose.engine.phases import planned_phases
 from hetpose.errors import UserError
+from hetpose.models.phase import is_switchable
 
 
 def check_training(runner: Runner, steps: int) -> None:

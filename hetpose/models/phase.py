@@ -139,3 +139,33 @@ def _plain(config: Config | None) -> Config | None:
     if config is None:
         return None
     return json.loads(json.dumps(config, default=lambda value: value.__name__))
+
+
+def find_switchable(model: nn.Module) -> Any:
+    """The part of a model that trains in phases: the model itself, its head or a part of that."""
+    for part in model.modules():
+        if isinstance(part, Switchable):
+            return part
+    raise TypeError(f'no part of {type(model).__name__} trains in phases')
+
+
+def is_switchable(model: nn.Module) -> bool:
+    """Whether a part of a model trains in phases."""
+    return any(isinstance(part, Switchable) for part in model.modules())
+
+
+def require_part(hook: object, model: nn.Module, *names: str) -> None:
+    """Raise where a model has no part that trains in phases, or that part lacks an attribute."""
+    kind = type(hook).__name__
+    if not is_switchable(model):
+        raise UserError(
+            f'custom_hooks: {kind} needs a model of hetpose, and no part of '
+            f'{type(model).__name__} trains in phases'
+        )
+    part = find_switchable(model)
+    missing = [name for name in names if not hasattr(part, name)]
+    if missing:
+        raise UserError(
+            f'custom_hooks: {kind} needs a HeteroscedasticRegressor; {type(part).__name__} has no '
+            f'{missing[0]}'
+        )

@@ -32,9 +32,8 @@ def fit_student(
     residual, nu = residual.double(), START
     scale = residual_covariance(*pair_sums(residual, mask), shrink=True) * (1 - 2 / nu)
     least, most, count = EXCESS
-    tried = lowest + torch.logspace(
-        *torch.tensor([least, most]).log10().tolist(), count, dtype=residual.dtype
-    )
+    start, end = torch.tensor([least, most]).log10().tolist()
+    tried = lowest + torch.logspace(start, end, count, dtype=residual.dtype)
     size = mask.sum(-1)
     for _ in range(steps):
         logarithm, distance = _distances(residual, mask, scale)

@@ -11,7 +11,7 @@ import torch
 from helpers_suite import unit_config
 
 from hetpose.engine import launch
-from hetpose.engine.children import start_worker
+from hetpose.engine.seeding import start_worker
 
 FAMILY = """
 import os, sys, time
@@ -35,7 +35,7 @@ def test_a_child_dies_with_its_parent() -> None:
 
 
 def test_workers_start_with_numbers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('hetpose.engine.children.die_with_parent', lambda: None)
+    monkeypatch.setattr('hetpose.engine.seeding.die_with_parent', lambda: None)
     before = signal.getsignal(signal.SIGTERM)
     drawn = []
     for seed, rank, worker in ((0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (0, 0, 0)):
@@ -58,7 +58,7 @@ def test_every_loader_starts_its_workers_so(tmp_path: Path) -> None:
 def test_a_worker_that_is_stopped_is_no_fault() -> None:
     """multiprocessing stops persistent workers at exit; torch takes a killed one for a failure."""
     code = (
-        'import os, signal; from hetpose.engine.children import start_worker; '
+        'import os, signal; from hetpose.engine.seeding import start_worker; '
         'start_worker(0, seed=0, rank=0); os.kill(os.getpid(), signal.SIGTERM); os.abort()'
     )
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0

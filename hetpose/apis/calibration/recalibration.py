@@ -119,6 +119,8 @@ class Recalibration:
         """
         residual, covariance, here = data.residual, data.covariance, data.present
         nu = data.degrees_of_freedom
+        alpha: tuple[float, ...]
+        beta: tuple[float, ...]
         if level is not None:
             scale = fit_coverage(residual, covariance, here, data.block, level, nu)
             alpha, beta = (scale,), (0.0,)

@@ -74,7 +74,8 @@ def _change(results: Sequence[Result], name: str, dataset: str, metric: str) -> 
         return '–'
     if any(one is None or not math.isfinite(one) for pair in pairs for one in pair):
         return 'diverged'
-    return f'{fmean(one - base for one, base in pairs):+.3f}'
+    changes = [one - base for one, base in pairs if one is not None and base is not None]
+    return f'{fmean(changes):+.3f}'
 
 
 def rescaled_change(result: Result) -> float | None:

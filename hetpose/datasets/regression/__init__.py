@@ -2,9 +2,15 @@
 
 from hetpose.datasets.regression.bivariate import BivariateSource
 from hetpose.datasets.regression.copula import CopulaSource
-from hetpose.datasets.regression.dataset import RegressionDataset, whole_batch
 from hetpose.datasets.regression.sinusoid import SINUSOIDS, SinusoidSource
-from hetpose.datasets.regression.source import PROTOCOLS, Arrays, RegressionSource, load_splits
+from hetpose.datasets.regression.source import (
+    PROTOCOLS,
+    Arrays,
+    RegressionDataset,
+    RegressionSource,
+    load_splits,
+    whole_batch,
+)
 from hetpose.datasets.regression.uci import UCI_SETS, UCISource
 
 __all__ = [

@@ -15,8 +15,8 @@ from mmpose.registry import HOOKS
 from torch import Tensor, nn
 
 from hetpose.engine.hooks.checkpoint import POINTER
-from hetpose.engine.hooks.objective_switch import find_switchable, is_switchable
 from hetpose.errors import UserError
+from hetpose.models.phase import find_switchable, is_switchable
 from hetpose.models.regressors import DivergedError
 from hetpose.ops.spd import NotPositiveDefiniteError
 from hetpose.ops.validation import NotFiniteError

@@ -6,8 +6,8 @@ from mmengine.hooks import Hook
 from mmpose.registry import HOOKS
 
 from hetpose.engine.hooks.keep_best import KeepBestHook
-from hetpose.engine.hooks.objective_switch import find_switchable, require_part
 from hetpose.engine.hooks.refresh_anchor import residual_covariance
+from hetpose.models.phase import find_switchable, require_part
 
 
 @HOOKS.register_module()

@@ -19,9 +19,9 @@ from mmengine.runner import BaseLoop
 from mmpose.registry import HOOKS
 from torch import Tensor
 
-from hetpose.engine.hooks.objective_switch import find_switchable, require_part
 from hetpose.engine.hooks.refresh_anchor import residual_covariance
 from hetpose.models.covariance import ConstantCovariance
+from hetpose.models.phase import find_switchable, require_part
 from hetpose.models.regressors import DivergedError
 from hetpose.ops.spd import NotPositiveDefiniteError
 from hetpose.ops.student import predictive_nll

@@ -9,7 +9,7 @@ from mmengine.dist import all_reduce
 from mmengine.hooks import Hook
 from mmpose.registry import HOOKS
 
-from hetpose.engine.hooks.objective_switch import find_switchable, is_switchable
+from hetpose.models.phase import find_switchable, is_switchable
 
 STATE_KEY = 'plateau_state'
 MEAN, COVARIANCE = 'mean', 'covariance'

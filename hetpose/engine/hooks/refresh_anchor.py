@@ -11,17 +11,17 @@ from mmengine.hooks import Hook
 from mmpose.registry import HOOKS, MODELS
 from torch import Tensor, nn
 
-from hetpose.engine.hooks.objective_switch import (
-    ObjectiveSwitchHook,
-    find_switchable,
-    require_part,
-)
+from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook
 from hetpose.models.covariance import (
     ConstantCovariance,
     CovarianceParameterisation,
     ResidualAnchor,
 )
 from hetpose.models.objectives import Objective
+from hetpose.models.phase import (
+    find_switchable,
+    require_part,
+)
 from hetpose.ops import moments
 from hetpose.ops.moments import pair_sums
 

@@ -12,8 +12,8 @@ from mmengine.hooks import Hook
 from mmpose.registry import HOOKS
 from torch import Tensor
 
-from hetpose.engine.hooks.objective_switch import find_switchable, require_part
 from hetpose.fileio import atomic_path
+from hetpose.models.phase import find_switchable, require_part
 
 FILE_NAME = 'trajectory.npz'
 STATE_KEY = 'trajectory'

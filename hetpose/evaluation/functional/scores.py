@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -109,7 +110,9 @@ class SampleScores:
     @classmethod
     def joined(cls, rows: Sequence[SampleScores]) -> SampleScores:
         """The samples of several, in order."""
-        columns = {name: torch.cat([getattr(row, name) for row in rows]) for name in cls.names()}
+        columns: dict[str, Any] = {
+            name: torch.cat([getattr(row, name) for row in rows]) for name in cls.names()
+        }
         return replace(rows[0], **columns)
 
     @classmethod
@@ -119,7 +122,8 @@ class SampleScores:
 
     def map(self, change: Callable[[Tensor], Tensor]) -> SampleScores:
         """The same change of every score."""
-        return replace(self, **{name: change(getattr(self, name)) for name in self.names()})
+        columns: dict[str, Any] = {name: change(getattr(self, name)) for name in self.names()}
+        return replace(self, **columns)
 
     def part(self, k: int) -> SampleScores:
         """The scores (N,) of one part."""

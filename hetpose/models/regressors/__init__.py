@@ -1,7 +1,10 @@
 """Mean and covariance networks for vector regression."""
 
 from hetpose.models.regressors.diverged import DivergedError
-from hetpose.models.regressors.heteroscedastic import HeteroscedasticRegressor
-from hetpose.models.regressors.networks import FreeVector, build_networks
+from hetpose.models.regressors.heteroscedastic import (
+    FreeVector,
+    HeteroscedasticRegressor,
+    build_networks,
+)
 
 __all__ = ['DivergedError', 'FreeVector', 'HeteroscedasticRegressor', 'build_networks']

@@ -4,8 +4,8 @@ import pytest
 import torch
 from mmengine.logging import MMLogger
 
-from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook, find_switchable
-from hetpose.models.phase import Phase, Switchable
+from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook
+from hetpose.models.phase import Phase, Switchable, find_switchable
 
 
 class Head(Switchable):
