@@ -1,6 +1,9 @@
 """Bad input is one line and exit code 2; a bug keeps its trace."""
 
 import errno
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -72,3 +75,15 @@ def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(['--version'])
     assert stop.value.code == 0
     assert capsys.readouterr().out == f'hetpose {__version__}\n'
+
+
+def test_a_locale_that_cannot_show_a_sign_does_not_lose_the_work() -> None:
+    body = 'from hetpose import cli; cli.run(lambda: print("pixels² of Σ"))'
+    done = subprocess.run(
+        [sys.executable, '-c', body],
+        capture_output=True,
+        check=False,
+        env={**os.environ, 'PYTHONIOENCODING': 'ascii'},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == b'pixels\\xb2 of \\u03a3\n'

@@ -69,3 +69,14 @@ def test_it_runs_where_mmpose_is_broken(tmp_path: Path) -> None:
     assert run.returncode == 1
     assert 'x import mmpose' in run.stdout
     assert 'Traceback' not in run.stderr
+
+
+@pytest.mark.parametrize('stops', [True, False])
+def test_mmpose_without_hetpose_is_told_as_it_is(stops: bool, monkeypatch) -> None:
+    error = 'Traceback ...\nModuleNotFoundError: No module named mmcv._ext\n' if stops else ''
+    found = subprocess.CompletedProcess([], int(stops), '', error)
+    monkeypatch.setattr(doctor.subprocess, 'run', lambda *_, **__: found)
+    finding = doctor.check_mmpose_alone()
+    assert finding.broken is False
+    assert ('works after `import hetpose` only' in finding.state) == stops
+    assert ('No module named mmcv._ext' in finding.state) == stops
