@@ -32,8 +32,9 @@ def verdict(overall: Scores, parts: Mapping[str, Scores] | None = None) -> str:
         right = held if overall.heavy_tailed else f'{factor}; {held}'
         return f'Calibrated: scale and shape are right within sampling error: {right}.'
     p = max(overall.ks_pvalue, 1e-6)
+    scale = held if overall.heavy_tailed else f'{factor} on average, but {held}'
     return (
-        f'Not calibrated: {factor} on average, but {held}, and PIT is not uniform '
+        f'Not calibrated: {scale}, and PIT is not uniform '
         f'(p {"<" if p <= 1e-6 else "="} {p:.1g}): {_shape(overall)}.{_worst(parts)}'
     )
 
@@ -58,6 +59,11 @@ def _shape(scores: Scores) -> str:
     """The shape of errors that gives these coverages at a right scale."""
     inner, outer = _gap(scores, 0.5), _gap(scores, 0.95)
     if outer < 0 <= inner:
+        if scores.heavy_tailed:
+            return (
+                'many errors are small and few are gross, more than even these tails have; '
+                'conformal ellipsoids hold what they name all the same'
+            )
         return (
             'many errors are small and few are gross, more than a Gaussian has; a Student-t or '
             'conformal ellipsoids fit such tails, a factor on the covariance does not'
@@ -71,8 +77,11 @@ def _shape(scores: Scores) -> str:
 
 
 def _worst(parts: Mapping[str, Scores] | None) -> str:
-    """The joints whose own scale is furthest off, where there are several."""
-    if not parts or len(parts) < 2:
+    """The joints whose own scale is furthest off, where there are several.
+
+    By the mean of rᵀΛr, so that it is left out for heavy tails.
+    """
+    if not parts or len(parts) < 2 or any(scores.heavy_tailed for scores in parts.values()):
         return ''
     off = {
         name: scores.chi2

@@ -87,15 +87,18 @@ def observe_people(
     rank, world = get_dist_info()
     starts = range(0, len(dataset), CHUNK)
     mine = list(starts)[rank::world]
-    missing = [start for start in mine if not (folder / f'{start:07d}.npz').is_file()]
-    bar = tqdm(total=len(missing) * CHUNK, desc='frozen model', disable=not progress or rank > 0)
+    missing = [
+        range(start, min(start + CHUNK, len(dataset)))
+        for start in mine
+        if not (folder / f'{start:07d}.npz').is_file()
+    ]
+    total = sum(map(len, missing))
+    bar = tqdm(total=total, desc='frozen model', disable=not progress or rank > 0)
     with bar, _quick_on_cpu(model):
-        for start in missing:
-            people = range(start, min(start + CHUNK, len(dataset)))
-            _store(
-                folder / f'{start:07d}.npz', _observe(model, dataset, people, batch_size, workers)
-            )
-            bar.update(CHUNK)
+        for people in missing:
+            seen = _observe(model, dataset, people, batch_size, workers)
+            _store(folder / f'{people.start:07d}.npz', seen)
+            bar.update(len(people))
     barrier()
     return _read([folder / f'{start:07d}.npz' for start in starts]) if rank == 0 else None
 

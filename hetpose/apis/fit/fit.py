@@ -174,9 +174,12 @@ def _judge(
         )
         for part in (test, parts['validation'])
     ]
+    images = len(
+        np.unique(parts['validation'].image)
+    )  # conformal ellipsoids need some of their own
     calibration = calibrate(
         *labelled,
-        conformal=settings.conformal,
+        conformal=settings.conformal if images > 1 else None,
         level=settings.ellipses,
         seed=settings.training.seed,
     )

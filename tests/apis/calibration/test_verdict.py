@@ -48,6 +48,17 @@ def test_a_right_scale_with_gross_errors_is_not_called_right() -> None:
     assert 'few are gross' in text
 
 
+def test_tails_that_are_too_heavy_for_a_student_are_not_sent_to_one() -> None:
+    """Every joint of a person has a gross error of its own; a Student-t has one tail for all."""
+    gross = np.repeat(RNG.random((COUNT, DIM // 2)) < 0.025, 2, axis=1)
+    target = NORMAL * np.where(gross, 12.0, 0.5)
+    nu = np.full(COUNT, 4.0)
+    result = calibration(0 * target, COVARIANCE, target, block=2, degrees_of_freedom=nu)
+    text = result.verdict()
+    assert 'more than even these tails have' in text
+    assert 'times' not in text  # of heavy tails a mean of squares has no useful standard error
+
+
 def test_the_joint_that_is_wrong_is_named() -> None:
     target = NORMAL.copy()
     target[:, 2:4] *= 2
