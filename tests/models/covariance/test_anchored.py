@@ -47,6 +47,7 @@ def test_an_anchor_of_another_dimension_is_refused() -> None:
 def test_a_loaded_anchor_lies_in_memory_as_the_one_that_was_saved() -> None:
     one, other = AnchoredCovariance(floor=FLOOR), AnchoredCovariance(floor=FLOOR)
     one.set_anchor(random_covariance(dim=24).float())
+    other.prepare(24)  # as a model does when it is built
     other.load_state_dict(one.state_dict())
     assert one.anchor.stride() == other.anchor.stride()
     raw = torch.randn(50, one.num_outputs(24))
