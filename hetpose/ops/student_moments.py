@@ -14,7 +14,8 @@ from hetpose.ops.moments import pair_sums, residual_covariance
 from hetpose.ops.spd import cholesky_log_determinant
 
 START = 5.0
-STEPS = 25
+STEPS = 50  # at most
+GAIN = 1e-4  # nats per sample; a step that gains less is the last
 BATCH = 256  # samples whose factors are in memory at once
 EXCESS = (1e-2, 1e2, 60)  # ν − lowest: least, most, and how many are tried
 
@@ -34,15 +35,20 @@ def fit_student(
     least, most, count = EXCESS
     start, end = torch.tensor([least, most]).log10().tolist()
     tried = lowest + torch.logspace(start, end, count, dtype=residual.dtype)
-    size = mask.sum(-1)
+    size, before = mask.sum(-1), torch.inf
     for _ in range(steps):
         logarithm, distance = _distances(residual, mask, scale)
-        costs = [student.energy(logarithm, distance, one, size).mean() for one in tried]
-        nu = tried[int(torch.stack(costs).argmin())].item()
+        costs = torch.stack(
+            [student.energy(logarithm, distance, one, size).mean() for one in tried]
+        )
+        nu, cost = tried[int(costs.argmin())].item(), costs.min().item()
         weight = (nu + size) / (nu + distance)
         scale = residual_covariance(
             *pair_sums(residual * weight.sqrt()[:, None], mask), shrink=True
         )
+        if before - cost < GAIN:
+            break
+        before = cost
     return scale, nu
 
 

@@ -32,7 +32,7 @@ def test_scale_and_tails_of_draws_are_found(share: float) -> None:
 def test_no_neighbour_is_more_likely() -> None:
     residual = drawn(2000, 4.0)
     mask = torch.ones_like(residual, dtype=torch.bool)
-    scale, nu = fit_student(residual, mask, steps=60)
+    scale, nu = fit_student(residual, mask)
 
     def cost(matrix: torch.Tensor, tails: float) -> float:
         return student.negative_log_likelihood(residual, matrix, tails).mean().item()
