@@ -88,6 +88,7 @@ def plot_curves(logs: list[str], keys: list[str], out: str | Path) -> None:
         axis.set_ylabel(key)
         kinds = {axis_name(find_log(log), key) for log in logs}
         axis.set_xlabel(' or '.join(sorted(kinds)))
+        axis.xaxis.get_major_locator().set_params(integer=True)
         axis.grid(alpha=0.3)
     axes[0, 0].legend(frameon=False)
     known = figure.canvas.get_supported_filetypes()
