@@ -63,7 +63,9 @@ NOT_RUN = {
     'hetpose pack-model configs/pose/human.py *': 'needs a model that was trained on LSPET',
     'hetpose feature-views *': 'needs the photographs of LSPET and MoveNet; '
     'tests/apis/data/test_feature_views.py runs it on small ones',
-    'hetpose train *_movenet-thunder_*': 'needs the photographs of LSPET and MoveNet',
+    'hetpose * *_movenet-thunder_*': 'needs the photographs of LSPET and MoveNet',
+    'hetpose * $H *': 'needs the photographs of LSPET and MoveNet',
+    'hetpose logs work_dirs/hybrid *': 'needs the logs of the commands before it',
     'hetpose fit-covariance configs/frozen/*': 'needs the photographs of LSPET and MoveNet',
     'hetpose convert-movenet * --lspet *': 'needs the photographs of LSPET',
 }
