@@ -9,12 +9,13 @@ put right is in the file that ``hetpose.cli`` left for it; this module prints th
 from __future__ import annotations
 
 import logging
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from torch.distributed import run
 from torch.distributed.elastic.multiprocessing.api import SignalException
-from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -28,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f'stopped by {error.sigval.name}; --resume continues', file=sys.stderr)
         sys.exit(128 + error.sigval)
     except ChildFailedError as error:
-        rank, failure = error.get_first_failure()
+        rank, failure = first_cause(error.failures)
         if failure.error_file_data and isinstance(failure.message, str) and failure.exitcode == 2:
             print(failure.message, file=sys.stderr)
         else:
@@ -38,6 +39,16 @@ def main(argv: Sequence[str] | None = None) -> None:
             )
         code = failure.exitcode
         sys.exit(code if code > 0 else 128 - code)  # a signal is a negative code
+
+
+def first_cause(failures: Mapping[int, ProcessFailure]) -> tuple[int, ProcessFailure]:
+    """The rank and the failure of the process that failed first.
+
+    The launcher ends the others by SIGTERM, which can be stamped with the same second: a process
+    that ended so is the cause only where no other failed.
+    """
+    own = {rank: one for rank, one in failures.items() if one.exitcode != -signal.SIGTERM}
+    return min((own or failures).items(), key=lambda item: item[1].timestamp)
 
 
 if __name__ == '__main__':

@@ -1,7 +1,9 @@
 """Under torchrun an error is one line, named once."""
 
+import signal
 import subprocess
 import sys
+from typing import NamedTuple
 
 import pytest
 
@@ -23,6 +25,17 @@ def test_a_user_error_is_one_line(root) -> None:
     run = dist(root, 'nowhere.py', '2')
     assert run.returncode == 2
     assert run.stderr == 'error: config not found: nowhere.py\n'
+
+
+class Failure(NamedTuple):
+    exitcode: int
+    timestamp: int
+
+
+def test_a_process_that_the_launcher_ended_is_not_the_cause() -> None:
+    ended, wrong, later = Failure(-signal.SIGTERM, 5), Failure(2, 5), Failure(1, 9)
+    assert launcher.first_cause({0: later, 1: ended, 2: wrong}) == (2, wrong)
+    assert launcher.first_cause({1: ended}) == (1, ended)
 
 
 def launch(tmp_path, body: str):

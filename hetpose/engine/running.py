@@ -81,9 +81,17 @@ def _hear_signals(runner: Runner) -> Iterator[None]:
         answered = []  # only the main thread hears signals
     for number in answered:
         signal.signal(number, hook.hear)
+    report = sys.unraisablehook
+
+    def report_others(told: Any) -> None:
+        if not issubclass(told.exc_type, KeyboardInterrupt | SystemExit):
+            report(told)
+
+    sys.unraisablehook = report_others  # what a destructor swallows is answered by the hook
     try:
         yield
     finally:
+        sys.unraisablehook = report
         for number in answered:
             signal.signal(number, hook.answers[number])
 
