@@ -1,11 +1,3 @@
 _base_ = ['../anchored.py']
-method = dict(
-    phases=[
-        dict(
-            at=1.0,
-            objective=dict(type='AnchoredNLLObjective', prior=0.05),
-            covariance=dict(type='AnchoredCovariance', floor=1e-4),
-            freeze_mean=True,
-        )
-    ],
-)
+method = _base_.method
+method.phases[0].objective.prior = 0.05

@@ -174,12 +174,11 @@ def _judge(
         )
         for part in (test, parts['validation'])
     ]
-    images = len(
-        np.unique(parts['validation'].image)
-    )  # conformal ellipsoids need some of their own
+    images = {name: len(np.unique(part.image)) for name, part in parts.items()}
+    # Conformal ellipsoids need images of their own.
     calibration = calibrate(
         *labelled,
-        conformal=settings.conformal if images > 1 else None,
+        conformal=settings.conformal if images['validation'] > 1 else None,
         level=settings.ellipses,
         seed=settings.training.seed,
     )
@@ -188,7 +187,7 @@ def _judge(
     assert nu is not None  # of a Student-t
     return FitReport(
         people={name: len(part) for name, part in parts.items()},
-        images={name: len(np.unique(part.image)) for name, part in parts.items()},
+        images=images,
         forms={name: FormScore.of(form, held[name]) for name, form in found.items()},
         kept=forms.kept,
         validation=forms.validation,

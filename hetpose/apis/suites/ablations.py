@@ -66,16 +66,19 @@ def change_table(suite: Suite, results: Sequence[Result], metric: str) -> str:
 
 def _change(results: Sequence[Result], name: str, dataset: str, metric: str) -> str:
     own, other = (
-        {r.unit.trial: r.metric(metric) for r in results if r.unit.kind == (dataset, method)}
+        {
+            r.unit.trial: value
+            for r in results
+            if r.unit.kind == (dataset, method) and (value := r.metric(metric)) is not None
+        }
         for method in (name, base_of(name))
     )
     pairs = [(own[t], other[t]) for t in sorted(own.keys() & other.keys())]
     if not pairs:
         return '–'
-    if any(one is None or not math.isfinite(one) for pair in pairs for one in pair):
+    if not all(math.isfinite(value) for pair in pairs for value in pair):
         return 'diverged'
-    changes = [one - base for one, base in pairs if one is not None and base is not None]
-    return f'{fmean(changes):+.3f}'
+    return f'{fmean(value - base for value, base in pairs):+.3f}'
 
 
 def rescaled_change(result: Result) -> float | None:
