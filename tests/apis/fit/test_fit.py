@@ -135,6 +135,19 @@ def test_the_written_model_has_the_tails_that_were_asked_for(fitted, tails, tmp_
     assert 2 < numbers['degrees_of_freedom'][0] <= numbers['degrees_of_freedom'][2]
 
 
+def test_a_validation_part_of_one_image_has_no_conformal_ellipsoids(fitted, tmp_path):
+    labels = write_labels(tmp_path, 60)
+    content = json.loads(labels.read_text())
+    for place, label in enumerate(content['annotations']):
+        label['image_id'] = content['images'][place % 10]['id']
+    labels.write_text(json.dumps(content))
+    out = tmp_path / 'out'
+    report = run(fitted[0], annotations=labels, images=tmp_path / 'images', out=out)
+    assert report.images == dict(fit=7, validation=1, test=2)
+    assert report.calibration.conformal == {}
+    assert (out / 'checkpoint.pth').is_file()
+
+
 def test_people_of_one_image_stay_together():
     images = np.repeat([f'{i}.png' for i in range(50)], 3)
     empty = np.zeros((150, 2, 2))
