@@ -1,6 +1,10 @@
-"""Shared set-up: one thread a process, so that parallel test processes do not fight over cores."""
+"""Shared set-up: one thread a process, so that parallel test processes do not fight over cores.
+
+``OMP_NUM_THREADS=2 make test`` runs every test with two.
+"""
 
 import itertools
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +17,9 @@ import hetpose.registration  # noqa: F401
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `import helpers`
 ROOT = Path(__file__).resolve().parent.parent
+THREADS = int(os.environ.get('OMP_NUM_THREADS', '1'))
+
+torch.set_num_threads(THREADS)  # also for fixtures that many tests share
 
 # The same examples in every run, and no verdict that depends on how fast the machine is.
 settings.register_profile(
@@ -26,16 +33,12 @@ settings.load_profile('hetpose')
 
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
-    """Every test starts from the same random state and in mmpose's scope."""
+    """Every test starts from the same random state, with as many threads, in mmpose's scope."""
     torch.manual_seed(0)
+    torch.set_num_threads(THREADS)
     scope = DefaultScope.get_current_instance()
     if scope is not None and scope.scope_name != 'mmpose':  # as a test of a detector leaves it
         init_default_scope('mmpose')
-
-
-@pytest.fixture(scope='session', autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope='session')
