@@ -125,8 +125,11 @@ def _command(settings: Settings, results: Sequence[Result]) -> str:
     trials = 1 + max(result.unit.trial for result in results)
     protocol = '' if settings.protocol == HELDOUT else f' --protocol {settings.protocol}'
     warm = ' --warm-up' if settings.warm_up else ''
+    run = {result.unit.method for result in results} - {RECOMMENDED}
+    every = run == set(find_suite(settings.suite).methods)
+    methods = '' if every else f' --methods {" ".join(sorted(run, key=rank))}'
     return (
-        f'hetpose suite {settings.suite}{protocol}{warm} --epochs {settings.epochs} '
+        f'hetpose suite {settings.suite}{protocol}{warm}{methods} --epochs {settings.epochs} '
         f'--trials {trials} --out docs/results/{settings.suite}'
     )
 

@@ -25,11 +25,13 @@ def cell(text: str, row: str) -> str:
     return line.split('|')[2].strip()
 
 
-def test_every_packaged_ablation_names_the_method_it_changes() -> None:
-    names = [path.stem for path in (config_root() / 'uci' / 'ablations').glob('*.py')]
+@pytest.mark.parametrize('suite', ['uci', 'bivariate'])
+def test_every_packaged_ablation_names_the_method_it_changes(suite: str) -> None:
+    names = [path.stem for path in (config_root() / suite / 'ablations').glob('*.py')]
+    methods = find_suite(suite).methods
     assert names
-    assert {base_of(name) for name in names} <= set(UCI.methods)
-    assert not any(base_of(method) for method in UCI.methods)
+    assert {base_of(name) for name in names} <= set(methods)
+    assert not any(base_of(method) for method in methods)
 
 
 def test_only_trials_that_both_have_are_compared() -> None:

@@ -41,7 +41,9 @@ def test_the_document_names_numbers_gaps_commands_and_the_goal(tmp_path) -> None
     text = apis.write_results(tmp_path / 'results', tmp_path / 'results.md')
     assert (tmp_path / 'results.md').read_text() == text
     assert 'Plain words.' in text
-    assert 'hetpose suite uci --epochs 100 --trials 2 --out docs/results/uci' in text
+    methods = 'mse homoscedastic nll w2_bound anchored anchored_student'
+    options = f'--methods {methods} --epochs 100 --trials 2 --out docs/results/uci'
+    assert f'hetpose suite uci {options}' in text
     assert '12 units, 0.1 hours' in text
     assert 'Not run: abalone, ' in text
     goal = next(line for line in text.splitlines() if line.startswith('| air '))
