@@ -3,6 +3,9 @@
 Where a change of code changes these numbers on purpose, raise RESULTS_VERSION, so that stored
 units run again, and write the file again:
 PYTHONPATH=tests python tests/apis/suites/test_version.py
+
+The gradient of a bias before a batch norm is 0 but for rounding, which Adam makes as large as any
+other. Its ε is larger here than in the suites, so that processors that round otherwise agree.
 """
 
 import json
@@ -13,16 +16,22 @@ from helpers_suite import write_table
 
 from hetpose.apis.suites.execute import run_unit
 from hetpose.apis.suites.plan import RESULTS_VERSION, SUITES, Given, Settings, Unit
+from hetpose.paths import find_config
 
 STORED = Path(__file__).with_name('version.json')
 SETTINGS = Settings('uci', 'heldout', 2)
 TOLERANCE = 2e-3  # other processors and versions of torch round otherwise
+EPSILON = 1e-3
 
 
 def numbers(method: str, folder: Path) -> dict[str, float]:
-    table = write_table(folder / 'table.csv')
-    unit = Unit('table', method, 0)
-    return run_unit(unit, SETTINGS, '', folder, Given(tables=(str(table),))).metrics
+    table, config = write_table(folder / 'table.csv'), folder / f'{method}.py'
+    base = str(find_config(f'uci/{method}'))
+    config.write_text(
+        f'_base_ = [{base!r}]\noptim_wrapper = dict(optimizer=dict(eps={EPSILON}))\n'
+    )
+    given = Given(tables=(str(table),), methods=(str(config),))
+    return run_unit(Unit('table', method, 0), SETTINGS, '', folder, given).metrics
 
 
 @pytest.mark.parametrize('method', SUITES['uci'].methods)
