@@ -31,7 +31,7 @@ def section(results: Sequence[Result]) -> str:
     suite = find_suite(settings.suite)
     bases = sorted({base for base in (base_of(r.unit.method) for r in results) if base})
     lines = [
-        f'## {FOLDER.capitalize()}, {settings.folder}',
+        f'## {FOLDER.capitalize()} of {suite.name}, {settings.folder}',
         '',
         f'    hetpose suite {suite.name} --epochs {settings.epochs} \\',
         f'        --out docs/results/{FOLDER} \\',
