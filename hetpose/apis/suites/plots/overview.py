@@ -8,7 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from hetpose.apis.suites.plan import BASELINE, Suite, rank
-from hetpose.apis.suites.plots.style import grid, label_of, line_of, save, shared_legend, style
+from hetpose.apis.suites.plots.style import (
+    DOTTED,
+    SOLID,
+    grid,
+    label_of,
+    line_of,
+    save,
+    shared_legend,
+    style,
+)
 from hetpose.apis.suites.recommended import RECOMMENDED
 from hetpose.apis.suites.store import Result
 
@@ -39,8 +48,9 @@ def draw_overview(suite: Suite, results: Sequence[Result], path: Path) -> Path |
                     places.append(row)
                     values.append(gain)
             colour, dashes = line_of(method)
-            filled = colour if dashes == '-' else 'white'
-            ax.plot(values, places, 'o', color=colour, mfc=filled, ms=6, label=label_of(method))
+            filled = colour if dashes == SOLID else 'white'
+            shape = 's' if dashes == DOTTED else 'o'
+            ax.plot(values, places, shape, color=colour, mfc=filled, ms=6, label=label_of(method))
         ax.axvline(0.0, color='black', linewidth=0.8)
         ax.set_xscale('symlog', linthresh=LINEAR)
         ax.set_yticks(range(len(datasets)), datasets)
