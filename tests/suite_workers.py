@@ -7,7 +7,12 @@ from hetpose.apis.suites.store import DIVERGED, Result
 from hetpose.errors import UserError
 
 
-def quick(unit, settings, digest, folder, data_root, on_epoch):
+def quick(units, settings, digests, folder, data_root, on_epoch):
+    """Results at once, unit by unit."""
+    return [quick_unit(unit, settings, digests[unit.kind], on_epoch) for unit in units]
+
+
+def quick_unit(unit, settings, digest, on_epoch):
     """A result at once; nll diverges, w2 is a user's mistake, kl a bug, faithful slow."""
     import torch
 

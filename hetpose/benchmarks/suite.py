@@ -1,8 +1,9 @@
 """The UCI suite on held-out data: what its units cost now, and with the plain form of each part.
 
-Plain are: a check of gradients by their largest element, logged scalars that keep their whole
-history, and workers that import everything for every unit. The numbers of a unit do not depend on
-the form. Times are CPU seconds, which other work on the machine changes little.
+Now units train in stacks. Plain are: units that train one by one in mmengine's own loop, a check
+of gradients by their largest element, logged scalars that keep their whole history, and workers
+that import everything for every unit. The numbers of a unit do not depend on the form, but for
+rounding. Times are CPU seconds, which other work on the machine changes little.
 """
 
 from __future__ import annotations
@@ -12,20 +13,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from mmengine.config import Config
 from mmengine.hooks import Hook
-from mmengine.runner import Runner
+from tqdm import tqdm
 
-from hetpose.apis.suites.execute import unit_config
-from hetpose.apis.suites.plan import Given, Settings, Unit
+from hetpose.apis.suites.execute import shares_mean, unit_config
+from hetpose.apis.suites.plan import SUITES, Given, Settings, Unit, plan_stacks
 from hetpose.apis.suites.schedule import EXECUTION
 from hetpose.benchmarks.harness import Row, write_random_table
-from hetpose.engine.hooks import ShortHistoryHook
 from hetpose.engine.launch import build_runner
+from hetpose.engine.lockstep import train_together, use_lockstep
 
 BATCH = 32
 STEPS, WARM_UP = 40, 10
@@ -46,23 +49,25 @@ SETS = {
     'white_wine': (4898, 12, 5),
 }
 EPOCHS = 100
+SETTINGS = Settings('uci', 'heldout', 1)
 
 
 class StepTimes(Hook):
-    """CPU seconds between the ends of training steps."""
+    """CPU seconds between the ends of training steps, by epoch."""
 
     priority = 'LOWEST'
 
     def __init__(self) -> None:
-        self.ends: list[float] = []
+        self.ends: dict[int, list[float]] = {}
 
     def after_train_iter(
         self, runner, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
     ) -> None:
-        self.ends.append(time.process_time())
+        self.ends.setdefault(runner.epoch, []).append(time.process_time())
 
-    def median(self) -> float:
-        return statistics.median(np.diff(self.ends)[WARM_UP:])
+    def seconds(self) -> float:
+        """The median step of every epoch, summed: methods of two phases have two epochs."""
+        return sum(statistics.median(np.diff(ends)[WARM_UP:]) for ends in self.ends.values())
 
 
 class LongHistory(Hook):
@@ -87,31 +92,59 @@ def check_by_largest(optimizer: torch.optim.Optimizer, *_: Any) -> None:
         raise FloatingPointError('a gradient is not finite')
 
 
-def one_epoch(folder: Path, columns: int, method: str) -> Runner:
-    """A Runner of one short epoch on a random table of so many columns."""
+def short_unit(folder: Path, columns: int, method: str, trial: int) -> tuple[Unit, Config]:
+    """A unit of one short epoch for each network, on a random table of so many columns."""
     rows = max(int(STEPS * BATCH / TRAIN) + 1, 10 * columns)
     table = folder / f'random{columns}.csv'
-    write_random_table(table, rows, columns)
-    unit = Unit(table.stem, method, 0)
-    given = Given(tables=(str(table),))
-    config = unit_config(unit, Settings('uci', 'heldout', 1), folder / 'work', given)
+    if not table.exists():
+        write_random_table(table, rows, columns)
+    unit = Unit(table.stem, method, trial)
+    config = unit_config(unit, SETTINGS, folder / 'work', Given(tables=(str(table),)))
     config.custom_hooks = [h for h in config.custom_hooks if h['type'] != 'KeepBestHook']
     config.train_cfg.val_interval = 10
-    return build_runner(config)
+    config.experiment_name = f'{unit.name}-{time.perf_counter_ns()}'.replace('/', '-')
+    return unit, config
 
 
-def step_seconds(folder: Path, columns: int, method: str, plain: bool, steps: int) -> float:
-    """Median CPU seconds of a training step in the middle of a run of so many steps."""
-    runner = one_epoch(folder, columns, method)
+def plain_seconds(folder: Path, columns: int, method: str, steps: int) -> float:
+    """CPU seconds of a step of one unit in the middle of a run of so many steps."""
+    _, config = short_unit(folder, columns, method, 0)
+    config.default_hooks = {'checkpoint': None}
+    runner = build_runner(config)
     times = StepTimes()
     runner.register_hook(times)
-    if plain:
-        runner._hooks = [h for h in runner.hooks if not isinstance(h, ShortHistoryHook)]
-        runner.register_hook(LongHistory(steps // 2))
-        runner.optim_wrapper = runner.build_optim_wrapper(runner.optim_wrapper)
-        runner.optim_wrapper.optimizer.register_step_pre_hook(check_by_largest)
+    runner.register_hook(LongHistory(steps // 2))
+    runner.optim_wrapper = runner.build_optim_wrapper(runner.optim_wrapper)
+    runner.optim_wrapper.optimizer.register_step_pre_hook(check_by_largest)
     runner.train()
-    return times.median()
+    return times.seconds()
+
+
+def stack_seconds(folder: Path, columns: int, units: Sequence[Unit]) -> float:
+    """CPU seconds of a step of a stack of units."""
+    runners = []
+    for unit in units:
+        _, config = short_unit(folder, columns, unit.method, unit.trial)
+        use_lockstep(config)
+        runners.append(build_runner(config))
+    times = StepTimes()
+    max(runners, key=lambda runner: runner.max_epochs).register_hook(times)
+    train_together(runners)
+    return times.seconds()
+
+
+def set_seconds(
+    folder: Path, columns: int, trials: int, steps: int, methods: Sequence[str]
+) -> dict[str, float]:
+    """CPU seconds of a step of every method in every trial, now and plain."""
+    units = [short_unit(folder, columns, m, t)[0] for t in range(trials) for m in methods]
+    sharing = [method for method in methods if shares_mean(method, SETTINGS)]
+    width = (columns - columns // 4) ** 2 + 2
+    stacks = plan_stacks(SUITES['uci'], units, sharing, {units[0].dataset: width})
+    return {
+        'now': sum(stack_seconds(folder, columns, stack) for stack in stacks),
+        'plain': trials * sum(plain_seconds(folder, columns, m, steps) for m in methods),
+    }
 
 
 def import_seconds() -> float:
@@ -122,33 +155,29 @@ def import_seconds() -> float:
 
 
 def run(quick: bool = False) -> list[Row]:
-    """One row for each width of network and one for the whole suite, for the method nll."""
+    """One row for each set and one for the whole suite."""
     torch.set_num_threads(1)
     sets = {name: SETS[name] for name in (('energy',) if quick else SETS)}
+    methods = ('mse', 'nll', 'w2_bound') if quick else SUITES['uci'].methods
     importing = import_seconds()
     whole = {'now': 0.0, 'plain': 0.0}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, (count, columns, trials) in sets.items():
+        for name, (count, columns, trials) in tqdm(sets.items(), unit='set', disable=quick):
             steps = EPOCHS * -(-int(TRAIN * count) // BATCH)
-            costs = {
-                form: step_seconds(Path(folder), columns, 'nll', form == 'plain', steps)
-                for form in ('now', 'plain', 'now', 'plain')
-            }
-            whole['now'] += trials * steps * costs['now']
-            whole['plain'] += trials * (steps * costs['plain'] + importing)
-            ratio = costs['plain'] / costs['now']
+            costs = set_seconds(Path(folder), columns, trials, steps, methods)
+            whole['now'] += steps * costs['now']
+            whole['plain'] += steps * costs['plain'] + trials * len(methods) * importing
             metrics: dict[str, float | str] = {
-                'ms/step now': 1e3 * costs['now'],
-                'plain': 1e3 * costs['plain'],
-                'ratio': ratio,
+                'ms/step now': 1e3 * costs['now'] / trials,
+                'plain': 1e3 * costs['plain'] / trials,
+                'ratio': costs['plain'] / costs['now'],
             }
-            rows.append(Row(f'{name}, d = {columns - columns // 4}', metrics))
-    ratio = whole['plain'] / whole['now']
+            rows.append(Row(f'{name}, d = {columns - columns // 4}, {trials} trials', metrics))
     total: dict[str, float | str] = {
         'hours now': whole['now'] / 3600,
         'plain': whole['plain'] / 3600,
-        'ratio': ratio,
+        'ratio': whole['plain'] / whole['now'],
     }
-    rows.append(Row('whole suite, one method', total))
+    rows.append(Row(f'whole suite, {len(methods)} methods', total))
     return rows

@@ -1,4 +1,4 @@
-"""Run one unit: its config, the mmengine Runner, and its result."""
+"""Run units: their configs, the mmengine Runners, and their results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import math
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,17 @@ from mmengine.runner import Runner
 from mmpose.registry import MODELS
 
 from hetpose.apis.suites.plan import HELDOUT, RESULTS_VERSION, Given, Settings, Unit
-from hetpose.apis.suites.store import DIVERGED, Result
+from hetpose.apis.suites.store import DIVERGED, Digests, Result
 from hetpose.datasets.regression import UCISource
 from hetpose.datasets.regression.sinusoid import AMPLITUDES, HALF_WIDTH
+from hetpose.datasets.regression.source import build_source
 from hetpose.engine.hooks.cost import COST_KEY
 from hetpose.engine.hooks.curve import CurveHook
 from hetpose.engine.hooks.trajectory import FILE_NAME
 from hetpose.engine.launch import build_runner, load_config
-from hetpose.engine.suite import check_length
+from hetpose.engine.lockstep import train_together, use_lockstep
+from hetpose.engine.suite import check_length, phases
+from hetpose.models.objectives import trains_mean_alone
 from hetpose.models.regressors import DivergedError
 from hetpose.ops.spd import NotPositiveDefiniteError
 from hetpose.paths import config_root, existing
@@ -35,6 +38,7 @@ from hetpose.paths import config_root, existing
 CURVE_POINTS = 20
 FIT_POINTS = 801
 COSTS = {'milliseconds_per_step': 'time_ms', 'peak_memory_mb': 'memory_mb'}
+UNREAD = ('checkpoint', 'logger', 'param_scheduler', 'runtime_info', 'timer')
 # Keys of a config that no number depends on.
 NOT_IN_DIGEST = ('default_hooks', 'log_level', 'custom_imports', 'default_scope', 'runner_type')
 NUMERICAL = (DivergedError, NotPositiveDefiniteError, FloatingPointError, torch.linalg.LinAlgError)
@@ -56,8 +60,10 @@ def method_config(method: str, settings: Settings, given: Given | None = None) -
         }
     )
     check_length(config)
-    config.default_hooks.checkpoint = None  # a unit is either stored whole or run again
-    config.log_level = 'WARNING'  # many units share a terminal
+    # A unit is either stored whole or run again, and many share a terminal: nothing of what the
+    # default hooks write at every step is read.
+    config.default_hooks = dict.fromkeys(UNREAD)
+    config.log_level = 'WARNING'
     return config
 
 
@@ -110,47 +116,107 @@ def unit_config(
     return config
 
 
-def run_unit(
-    unit: Unit,
+def network_width(dataset: str, settings: Settings, given: Given | None = None) -> int:
+    """The width of the networks of a suite on a dataset."""
+    config = unit_config(Unit(dataset, 'w2_bound', 0), settings, Path(), given)
+    width = config.model.network.get('width')
+    if width is None:
+        width = build_source(dict(config.source, name=config.dataset)).dims[1] ** 2 + 2
+    return int(width)
+
+
+def shares_mean(method: str, settings: Settings, given: Given | None = None) -> bool:
+    """Whether a method's mean is that of the squared error, which others of its kind train too."""
+    config = method_config(method, settings, given)
+    first, later, _ = phases(config.method, config.warmup)
+    return all(
+        phase.get('freeze_mean') or trains_mean_alone(MODELS.get(phase['objective']['type']))
+        for phase in [first, *later]
+    )
+
+
+def run_unit(unit: Unit, settings: Settings, digest: str, folder: Path, *more: Any) -> Result:
+    """Train and measure one unit; more arguments as of ``run_stack``."""
+    return run_stack([unit], settings, {unit.kind: digest}, folder, *more)[0]
+
+
+def run_stack(
+    units: Sequence[Unit],
     settings: Settings,
-    digest: str,
+    digests: Digests,
     folder: Path,
     given: Given | None = None,
     on_epoch: Callable[[], None] = lambda: None,
-) -> Result:
-    """Train and measure; a numerical failure is a result, not an error."""
-    work_dir = folder / 'runs' / unit.name
-    runner = build_runner(unit_config(unit, settings, work_dir, given))
-    curve = CurveHook()
-    runner.register_hook(curve)
-    runner.register_hook(ProgressHook(settings.epochs, on_epoch))
-    result = Result(unit, settings, digest, curve=curve.points)  # type: ignore[arg-type]
+) -> list[Result]:
+    """Train units of one method together, then measure each.
+
+    A numerical failure is a result, not an error. The numbers of a unit do not depend on the
+    others but for rounding. What its step cost is known only of a unit that trained alone.
+    """
+    runs = [Run(unit, settings, digests[unit.kind], folder, given, on_epoch) for unit in units]
     start = time.perf_counter()
-    try:
-        runner.train()
-        result.curve = [dict(point) for point in curve.points]  # before the evaluations below
-        if settings.protocol == HELDOUT:
-            result.validation = _short_names(runner.val())
-        measured = _short_names(runner.test())
-    except NUMERICAL as error:
-        _record_divergence(result, runner, str(getattr(error, 'reason', error)))
-        return result
-    finally:
-        result.made = {
-            'seconds': round(time.perf_counter() - start, 1),
-            'machine': f'{platform.machine()}, {platform.system()}, 1 thread',
-            'torch': torch.__version__,
-        }
-    cost = runner.message_hub.get_info(COST_KEY, {})
-    result.cost = {new: cost[old] for old, new in COSTS.items() if old in cost}
-    result.metrics = measured
-    broken = [
-        name for name, value in measured.items() if value is None or not math.isfinite(value)
+    failures = train_together([run.runner for run in runs])
+    seconds = (time.perf_counter() - start) / len(runs)
+    return [
+        run.result(error, seconds, alone=len(runs) == 1)
+        for run, error in zip(runs, failures, strict=True)
     ]
-    if broken:
-        _record_divergence(result, runner, f'{", ".join(broken)} not finite after training')
-    result.extra = EXTRAS.get(settings.suite, lambda *_: {})(runner, unit, work_dir)
-    return result
+
+
+class Run:
+    """The Runner of one unit, and what comes of it; arguments as of ``run_stack``."""
+
+    def __init__(
+        self,
+        unit: Unit,
+        settings: Settings,
+        digest: str,
+        folder: Path,
+        given: Given | None,
+        on_epoch: Callable[[], None],
+    ) -> None:
+        self.unit, self.settings, self.digest = unit, settings, digest
+        self.work_dir = folder / 'runs' / unit.name
+        config = unit_config(unit, settings, self.work_dir, given)
+        use_lockstep(config)
+        self.runner = build_runner(config)
+        self.curve = CurveHook()
+        self.runner.register_hook(self.curve)
+        self.runner.register_hook(ProgressHook(settings.epochs, on_epoch))
+
+    def result(self, error: Exception | None, seconds: float, alone: bool) -> Result:
+        """Measure what was trained in so many seconds, unless an error ended it."""
+        runner, start = self.runner, time.perf_counter()
+        result = Result(self.unit, self.settings, self.digest)
+        result.curve = [dict(point) for point in self.curve.points]  # before the evaluations below
+        try:
+            if error is not None:
+                raise error
+            if self.settings.protocol == HELDOUT:
+                result.validation = _short_names(runner.val())
+            result.metrics = _short_names(runner.test())
+        except NUMERICAL as failure:
+            _record_divergence(result, runner, str(getattr(failure, 'reason', failure)))
+            return result
+        finally:
+            result.made = {
+                'seconds': round(seconds + time.perf_counter() - start, 1),
+                'machine': f'{platform.machine()}, {platform.system()}, 1 thread',
+                'torch': torch.__version__,
+            }
+        cost = runner.message_hub.get_info(COST_KEY, {}) if alone else {}
+        result.cost = {new: cost[old] for old, new in COSTS.items() if old in cost}
+        broken = [
+            name
+            for name, value in result.metrics.items()
+            if value is None or not math.isfinite(value)
+        ]
+        if broken:
+            _record_divergence(result, runner, f'{", ".join(broken)} not finite after training')
+        result.extra = EXTRAS.get(self.settings.suite, lambda *_: {})(
+            runner, self.unit, self.work_dir
+        )
+        return result
 
 
 def _short_names(metrics: dict[str, float]) -> dict[str, float | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,11 @@ BASELINE = 'homoscedastic'
 # Raise it where a change of code changes the numbers of a unit: stored units of another version
 # run again. tests/apis/suites/test_version.py compares short runs with stored ones.
 RESULTS_VERSION = 1
+
+# Which units train as one stack. What a stack trained is stored when all of it is done.
+MOST_TRIALS = 5
+NARROW = 200  # the product of a layer of wider networks is worth a kernel of its own
+NARROWEST = 100
 
 # The order of tables and plots; methods of other names follow by name.
 ORDER = (
@@ -59,6 +64,7 @@ class Suite:
     trials: int
     epochs: int
     protocols: tuple[str, ...] = PROTOCOLS
+    alike: bool = False  # whether its datasets have one shape, so that they can train together
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
@@ -91,6 +97,7 @@ SUITES = {
             ('mse', 'nll', 'kl', 'w2'),
             trials=1,
             epochs=100,
+            alike=True,
         ),
         Suite(
             'multivariate',
@@ -211,3 +218,28 @@ def plan_units(
     if settings.protocol == HELDOUT and BASELINE in suite.methods and BASELINE not in methods:
         methods.append(BASELINE)
     return [Unit(d, m, t) for t in range(trials) for d in datasets for m in methods]
+
+
+def plan_stacks(
+    suite: Suite, units: Sequence[Unit], sharing: Collection[str], widths: dict[str, int]
+) -> list[list[Unit]]:
+    """The units that train together, because their networks have one shape.
+
+    Methods that share their mean do always, in each trial; trials do where networks are so small
+    that a step is mostly overhead, and other methods where they are smaller still.
+
+    Args:
+        suite: theirs.
+        units: all that are to run.
+        sharing: the methods whose mean is that of the squared error.
+        widths: of the networks, by dataset.
+    """
+    stacks: dict[tuple, list[Unit]] = {}
+    for unit in units:
+        width = widths[unit.dataset]
+        shape = '' if suite.alike else unit.dataset
+        trial = unit.trial // MOST_TRIALS if width <= NARROW else unit.trial
+        method = unit.method if width > NARROWEST else 'others'
+        kind = 'sharing' if unit.method in sharing else method
+        stacks.setdefault((shape, trial, kind), []).append(unit)
+    return list(stacks.values())

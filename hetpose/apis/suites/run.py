@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hetpose.apis.suites.execute import config_digest, run_unit
-from hetpose.apis.suites.plan import Given, Settings, find_suite, plan_units
+from hetpose.apis.suites.execute import config_digest, network_width, run_stack, shares_mean
+from hetpose.apis.suites.plan import Given, Settings, Unit, find_suite, plan_stacks, plan_units
 from hetpose.apis.suites.report import build_report
 from hetpose.apis.suites.schedule import run_units
 from hetpose.apis.suites.store import groups
@@ -45,7 +45,15 @@ def run_suite(
     kinds = dict.fromkeys(unit.kind for unit in units)
     digests = {kind: config_digest(*kind, settings, given) for kind in kinds}
     folder = out / settings.folder
-    run_units(run_unit, units, settings, folder, digests, given, jobs)
+
+    def stacks(pending: Sequence[Unit]) -> list[list[Unit]]:
+        names = dict.fromkeys(unit.dataset for unit in pending)
+        widths = {name: network_width(name, settings, given) for name in names}
+        methods = dict.fromkeys(unit.method for unit in pending)
+        sharing = [method for method in methods if shares_mean(method, settings, given)]
+        return plan_stacks(suite, pending, sharing, widths)
+
+    run_units(run_stack, units, settings, folder, digests, given, jobs, stacks)
     return folder, build_report(folder, digests)
 
 

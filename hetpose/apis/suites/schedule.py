@@ -26,7 +26,9 @@ THREAD_VARIABLES = ('OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS'
 POLL_SECONDS = 0.5
 EXECUTION = 'hetpose.apis.suites.execute'  # importing it takes as long as training a small unit
 
-Execute = Callable[..., Result]  # (unit, settings, digest, folder, given, on_epoch) -> Result
+# (units, settings, digests, folder, given, on_epoch) -> results
+Execute = Callable[..., list[Result]]
+Stacks = Callable[[Sequence[Unit]], list[list[Unit]]]
 _report_epoch: Callable[[], None]
 
 
@@ -54,8 +56,12 @@ def run_units(
     digests: Digests,
     given: Given | None = None,
     jobs: int = 1,
+    stacks: Stacks | None = None,
 ) -> None:
-    """Run what is pending; after a kill, the same call continues with what is missing."""
+    """Run what is pending; after a kill, the same call continues with what is missing.
+
+    ``stacks`` tells which of the pending units train together; without it each trains alone.
+    """
     pending, notices = pending_units(units, settings, folder, digests)
     for notice in notices:
         print(notice)
@@ -70,13 +76,14 @@ def run_units(
     # A fresh process per unit: its peak memory is its own, and nothing leaks into the next.
     # Python 3.10 cannot do that; there a worker takes one unit after the other.
     fresh: dict[str, Any] = {'max_tasks_per_child': 1} if sys.version_info >= (3, 11) else {}
+    together = [[unit] for unit in pending] if stacks is None else stacks(pending)
     pool = ProcessPoolExecutor(
-        min(jobs, len(pending)), context, _start_worker, (epochs, lifeline), **fresh
+        min(jobs, len(together)), context, _start_worker, (epochs, lifeline), **fresh
     )
     try:
         futures = {
-            pool.submit(_work, execute, unit, settings, digests[unit.kind], folder, given): unit
-            for unit in pending
+            pool.submit(_work, execute, stack, settings, digests, folder, given): stack
+            for stack in together
         }
         _follow(futures, epochs, settings.epochs, folder)
     except BaseException:
@@ -96,10 +103,10 @@ def _process_context() -> Any:
 
 
 def _follow(
-    futures: dict[Future[Result], Unit], epochs: Any, epochs_per_unit: int, folder: Path
+    futures: dict[Future[None], list[Unit]], epochs: Any, epochs_per_unit: int, folder: Path
 ) -> None:
     """Show progress in epochs; stop at the first unit that fails other than numerically."""
-    total = len(futures)
+    total = sum(len(stack) for stack in futures.values())
     open_futures, done_units = set(futures), 0
     # A plain average, because units differ much in length and a moving one would jump.
     with tqdm(total=total * epochs_per_unit, unit='epoch', smoothing=0, dynamic_ncols=True) as bar:
@@ -108,15 +115,16 @@ def _follow(
             finished, open_futures = wait(open_futures, POLL_SECONDS, FIRST_COMPLETED)
             bar.update(min(_drain(epochs), bar.total - bar.n))
             for future in finished:
-                _raise_failure(future, futures[future], folder)
-                done_units += 1
+                last = futures[future][-1]
+                _raise_failure(future, last, folder)
+                done_units += len(futures[future])
                 # A diverged unit ends early: its missing epochs count as done.
                 bar.update(max(0, done_units * epochs_per_unit - bar.n))
-                bar.set_postfix_str(f'{done_units}/{total} units, last {futures[future].name}')
+                bar.set_postfix_str(f'{done_units}/{total} units, last {last.name}')
         bar.update(bar.total - bar.n)
 
 
-def _raise_failure(future: Future[Result], unit: Unit, folder: Path) -> None:
+def _raise_failure(future: Future[None], unit: Unit, folder: Path) -> None:
     error = future.exception()
     if error is None:
         return
@@ -157,16 +165,16 @@ def _exit_with_parent(lifeline: Connection) -> None:
 
 def _work(
     execute: Execute,
-    unit: Unit,
+    units: Sequence[Unit],
     settings: Settings,
-    digest: str,
+    digests: Digests,
     folder: Path,
     given: Given | None,
-) -> Result:
-    _log_to(folder / 'logs' / f'{unit.dataset}-{unit.method}-{unit.trial}.log')
-    result = execute(unit, settings, digest, folder, given, _report_epoch)
-    save(folder, result)
-    return result
+) -> None:
+    first = units[0]
+    _log_to(folder / 'logs' / f'{first.dataset}-{first.method}-{first.trial}.log')
+    for result in execute(units, settings, digests, folder, given, _report_epoch):
+        save(folder, result)
 
 
 def _log_to(path: Path) -> None:

@@ -152,7 +152,7 @@ def load_splits(config: dict[str, Any]) -> dict[str, Arrays]:
     return _load(tuple(sorted(items)))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)  # those of units that train together
 def _load(items: tuple[tuple[str, Any], ...]) -> dict[str, Arrays]:
     return build_source(dict(items)).arrays()
 

@@ -93,17 +93,22 @@ class FiniteGuardHook(Hook):
         try:
             return step(data, optim_wrapper=optim_wrapper)
         except (*NUMERICAL, ValueError) as error:
-            told = self._described(runner, data, error)
             skipped = runner.message_hub.get_info(SKIPPED, 0)
             if self.action == 'stop' or skipped >= self.max_skips:
-                limit = f'; {skipped} batches were skipped before' if skipped else ''
-                raise _stop(runner, error, told + limit) from error
+                raise self.failure(runner, data, error) from error
+            told = self._described(runner, data, error)
         for buffer, value in zip(buffers, kept, strict=True):
             buffer.copy_(value)
         optim_wrapper.zero_grad()
         runner.message_hub.update_info(SKIPPED, skipped + 1)
         runner.logger.warning(f'batch skipped ({skipped + 1} of at most {self.max_skips}): {told}')
         return {}
+
+    def failure(self, runner, data: Any, error: Exception) -> Exception:
+        """The error that ends a run whose step on a batch failed."""
+        skipped = runner.message_hub.get_info(SKIPPED, 0)
+        limit = f'; {skipped} batches were skipped before' if skipped else ''
+        return _stop(runner, error, self._described(runner, data, error) + limit)
 
     def _described(self, runner, data: Any, error: Exception) -> str:
         """The findings, in one line."""

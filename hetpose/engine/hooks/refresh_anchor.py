@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import torch
 from mmengine.dist import all_reduce
 from mmengine.hooks import Hook
 from mmpose.registry import HOOKS, MODELS
-from torch import Tensor, nn
+from torch import Tensor
 
 from hetpose.engine.hooks.objective_switch import ObjectiveSwitchHook
 from hetpose.models.covariance import (
@@ -77,8 +76,7 @@ class RefreshAnchorHook(Hook):
         if interval < 1:
             raise ValueError(f'interval must be at least 1, got {interval}')
         self.interval = interval
-        self._handle: Any = None
-        self._signature = inspect.signature(Objective.forward)
+        self._watched: Objective | None = None
 
     def before_train(self, runner) -> None:
         require_part(self, runner.model)
@@ -91,13 +89,14 @@ class RefreshAnchorHook(Hook):
             anchor.set_anchor(seen.to(anchor.anchor.device))
         if anchor is not None or _switches_to_anchor(runner.hooks):
             self._moment = SecondMoment()
-            self._handle = part.objective.register_forward_hook(self._observe, with_kwargs=True)
+            self._watched = part.objective
+            part.objective.observers.append(self._moment.add)
 
     def after_train_epoch(self, runner) -> None:
-        if self._handle is None:
+        if self._watched is None:
             return
-        self._handle.remove()
-        self._handle = None
+        self._watched.observers.remove(self._moment.add)
+        self._watched = None
         part = find_switchable(runner.model)
         covariance = self._moment.covariance()
         last = runner.epoch + 1 == runner.max_epochs
@@ -110,12 +109,6 @@ class RefreshAnchorHook(Hook):
         anchor = _anchor_of(part.covariance)
         if due and anchor is not None:
             anchor.set_anchor(covariance)
-
-    def _observe(self, objective: nn.Module, args: tuple, kwargs: dict, output: Tensor) -> None:
-        if not objective.training:
-            return
-        given = self._signature.bind(objective, *args, **kwargs).arguments
-        self._moment.add(given['target'] - given['mean'], given.get('mask'))
 
 
 def _switches_to_anchor(hooks: list[Hook]) -> bool:

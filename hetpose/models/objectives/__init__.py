@@ -1,7 +1,7 @@
 """Training objectives of heteroscedastic regression."""
 
 from hetpose.models.objectives.anchored_nll import AnchoredNLLObjective
-from hetpose.models.objectives.base import Objective
+from hetpose.models.objectives.base import Objective, trains_mean_alone
 from hetpose.models.objectives.diagonal_nll import BetaNLLObjective, DiagonalNLLObjective
 from hetpose.models.objectives.faithful import FaithfulObjective
 from hetpose.models.objectives.kl import KLObjective
@@ -23,4 +23,5 @@ __all__ = [
     'StudentNLLObjective',
     'W2BoundObjective',
     'W2Objective',
+    'trains_mean_alone',
 ]

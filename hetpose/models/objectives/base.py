@@ -6,6 +6,7 @@ Axes: B batch, d targets. r = target − mean, Σ the predicted and Σ̃ the tar
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +28,11 @@ class Objective(nn.Module, ABC):
     """Whether the loss is defined for a diagonal Σ only."""
     heavy_tailed: bool = False
     """Whether the loss reads and trains the degrees of freedom of a Student-t."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.observers: list[Callable[[Tensor, Tensor | None], None]] = []
+        """Called in training with the residuals (..., d) and the mask of every batch."""
 
     @abstractmethod
     def per_sample(
@@ -53,6 +59,29 @@ class Objective(nn.Module, ABC):
             covariance: Σ, or None for an objective that does not read it.
             target_root: symmetric root of Σ̃, (B, d, d).
             mask: (B, d) bool, True where the target is present.
+        """
+        loss = self.evaluate(mean, target, covariance, target_root, mask)
+        if self.observers:
+            self.tell((target - mean).detach(), mask)
+        return loss
+
+    def tell(self, residual: Tensor, mask: Tensor | None) -> None:
+        """Let the observers hear of residuals (..., d) that were trained on."""
+        if self.training:
+            for observer in self.observers:
+                observer(residual, mask)
+
+    def evaluate(
+        self,
+        mean: Tensor,
+        target: Tensor,
+        covariance: Covariance | None,
+        target_root: Tensor | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        """The loss per sample as of ``forward``, which no observer hears of.
+
+        More axes may stand before that of the batch.
         """
         if self.trains_covariance and covariance is None:
             raise ValueError(f'{type(self).__name__} needs a covariance')
@@ -100,6 +129,11 @@ class Objective(nn.Module, ABC):
             )
         if dim is not None:
             parameterisation.check_dim(dim)
+
+
+def trains_mean_alone(objective: Objective | type[Objective]) -> bool:
+    """Whether the gradient of the mean is that of ‖r‖², whatever the covariance is."""
+    return objective.decoupled or not objective.trains_covariance
 
 
 def squared_norm(residual: Tensor) -> Tensor:

@@ -31,7 +31,11 @@ _PLAIN_FORWARDS = {nn.Sequential.forward, Residual.forward}
 
 @dataclass
 class Affine:
-    """a → W a + b, with W (n_out, n_in)."""
+    """a → W a + b, with W (n_out, n_in).
+
+    Of a stack of N networks W is (N, n_out, n_in) and b (N, n_out): the rows of a batch belong to
+    the networks in turn, the same number to each.
+    """
 
     weight: Tensor
     bias: Tensor | None
@@ -114,7 +118,7 @@ def evaluate(layers: Sequence[Layer], x: Tensor) -> tuple[Tensor, list[Step]]:
     for layer in layers:
         step = Step(layer)
         if isinstance(layer, Affine):
-            x = F.linear(x, layer.weight, layer.bias)
+            x = linear(x, layer.weight, layer.bias)
         elif isinstance(layer, Activation):
             done = layer.function(x)
             x, step.first, step.second = done.value, done.first, done.second
@@ -123,6 +127,15 @@ def evaluate(layers: Sequence[Layer], x: Tensor) -> tuple[Tensor, list[Step]]:
             x = x + value
         tape.append(step)
     return x, tape
+
+
+def linear(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """rows @ Wᵀ + b of rows (B, ..., n_in), by the one network or by each one's own of a stack."""
+    if weight.ndim == 2:
+        return F.linear(rows, weight, bias)
+    own = rows.reshape(len(weight), -1, rows.shape[-1])
+    done = own @ weight.mT if bias is None else torch.baddbmm(bias.unsqueeze(1), own, weight.mT)
+    return done.view(*rows.shape[:-1], -1)
 
 
 def _rows(diagonal: Tensor) -> Tensor:
@@ -134,7 +147,7 @@ def forward_sweep(tape: Sequence[Step], jacobian: Tensor, keep: bool) -> Tensor:
     """Carry ∂a/∂x, (B or 1, m, n), to the end; ``keep`` it where an activation bends."""
     for step in tape:
         if isinstance(step.layer, Affine):
-            jacobian = F.linear(jacobian, step.layer.weight)
+            jacobian = linear(jacobian, step.layer.weight)
         elif step.first is not None:
             if keep and step.second is not None:
                 step.jacobian = jacobian
@@ -148,7 +161,7 @@ def backward_sweep(tape: Sequence[Step], gradient: Tensor, hessian: Tensor | Non
     """Carry ∂f/∂a, (B or 1, d, n), to the start; each activation adds to ``hessian``."""
     for step in reversed(tape):
         if isinstance(step.layer, Affine):
-            gradient = gradient @ step.layer.weight
+            gradient = linear(gradient, step.layer.weight.mT)
         elif step.first is not None:
             if hessian is not None and step.second is not None and step.jacobian is not None:
                 add_curvature(hessian, gradient * _rows(step.second), step.jacobian)
@@ -191,20 +204,24 @@ def add_curvature(hessian: Tensor, weights: Tensor, jacobian: Tensor) -> None:
             hessian[part].baddbmm_(weights[part], pairs.mT)
 
 
-def _sweep(layers: Sequence[Layer], x: Tensor, full: bool) -> tuple[Tensor, Tensor | None]:
+def sweep(layers: Sequence[Layer], x: Tensor, full: bool) -> tuple[Tensor, Tensor | None]:
     """Jacobian (B, d, m) and packed, unscaled Hessian (B, d, p) or None of one chunk."""
     value, tape = evaluate(layers, x)
     (batch, m), d = x.shape, value.shape[-1]
+    stacked = any(layer.weight.ndim == 3 for layer in affine_layers(layers))
+
+    def start(size: int) -> Tensor:
+        """The identity for all samples at once; networks of a stack have their own samples."""
+        identity = torch.eye(size, dtype=x.dtype, device=x.device).unsqueeze(0)
+        return identity.expand(batch, -1, -1) if stacked else identity
+
     if not full and d < m:
-        start = torch.eye(d, dtype=x.dtype, device=x.device).unsqueeze(0)
-        return backward_sweep(tape, start, None).expand(batch, -1, -1), None
-    start = torch.eye(m, dtype=x.dtype, device=x.device).unsqueeze(0)
-    jacobian = forward_sweep(tape, start, keep=full).mT.expand(batch, -1, -1)
+        return backward_sweep(tape, start(d), None).expand(batch, -1, -1), None
+    jacobian = forward_sweep(tape, start(m), keep=full).mT.expand(batch, -1, -1)
     if not full:
         return jacobian, None
     hessian = x.new_zeros(batch, d, m * (m + 1) // 2)
-    start = torch.eye(d, dtype=x.dtype, device=x.device).unsqueeze(0)
-    backward_sweep(tape, start, hessian)
+    backward_sweep(tape, start(d), hessian)
     return jacobian, hessian
 
 
@@ -222,10 +239,10 @@ def affine_layers(layers: Sequence[Layer]) -> list[Affine]:
 def _bytes_per_sample(layers: Sequence[Layer], x: Tensor, full: bool) -> int:
     """Bytes of a sweep per sample: kept Jacobians, working copies of the widest, Hessian."""
     m = x.shape[-1]
-    outputs = [layer.weight.shape[0] for layer in layers if isinstance(layer, Affine)]
+    outputs = [layer.weight.shape[-2] for layer in layers if isinstance(layer, Affine)]
     d, widths = (
         (outputs or [m])[-1],
-        [m, *(layer.weight.shape[0] for layer in affine_layers(layers))],
+        [m, *(layer.weight.shape[-2] for layer in affine_layers(layers))],
     )
     numbers = 4 * max(m, d) * max(widths) + 8 * sum(widths)
     if full:
@@ -239,8 +256,8 @@ def closed_form(
     """Jacobian (B, d, m) and Hessian (B, d, p), packed, of parsed ``layers`` at x (B, m)."""
     size = max(memory_limit // _bytes_per_sample(layers, x, full), 1)
     if size >= len(x):
-        return _sweep(layers, x, full)
-    parts = [_sweep(layers, chunk, full) for chunk in x.split(size)]
+        return sweep(layers, x, full)
+    parts = [sweep(layers, chunk, full) for chunk in x.split(size)]
     jacobian = torch.cat([part[0] for part in parts])
     hessians = [part[1] for part in parts if part[1] is not None]
     return jacobian, torch.cat(hessians) if full else None

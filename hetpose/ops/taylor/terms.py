@@ -7,10 +7,11 @@ output i. T is a Gram matrix, T = F Fᵀ with F the flattened Hessians, so both 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,9 @@ from hetpose.ops.taylor import feedforward_terms as taylor_feedforward
 from hetpose.ops.taylor import func as taylor_func
 from hetpose.ops.taylor import soft_argmax as taylor_soft_argmax
 from hetpose.ops.validation import shape_of
+
+if TYPE_CHECKING:
+    from hetpose.ops.network_stack import NetworkStack
 
 ORDERS = ('gradient', 'full')
 
@@ -40,6 +44,11 @@ class TaylorTerms:
         """The same terms in the type and on the device of ``like``."""
         hessian = None if self.hessian is None else self.hessian.to(like)
         return TaylorTerms(self.jacobian.to(like), hessian)
+
+    def part(self, index: slice) -> TaylorTerms:
+        """The terms of some entries of the first axis."""
+        hessian = None if self.hessian is None else self.hessian[index]
+        return TaylorTerms(self.jacobian[index], hessian)
 
     @property
     def gradient_gram(self) -> Tensor:
@@ -137,6 +146,26 @@ def taylor_terms(
             _check_width(layers, x)
             jacobian, packed = taylor_feedforward.closed_form(layers, x, full, memory_limit)
     return as_terms(jacobian, packed)
+
+
+@torch.no_grad()
+def stacked_terms(
+    stack: NetworkStack, x: Tensor, order: str = 'gradient', chosen: Sequence[int] | None = None
+) -> TaylorTerms:
+    """The terms of N networks, each at its own samples x (N, B, m), as ``taylor_terms`` of each.
+
+    The N networks are all of the stack, or those that are ``chosen``.
+
+    Shapes: jacobian (N, B, d, m), hessian (N, B, d, m(m+1)/2).
+    """
+    full = check_order(order, 1)
+    check_point(x.flatten(0, 1), 'x', None)
+    count, batch, _ = x.shape
+    layers = stack.layers(batch, range(count) if chosen is None else chosen)
+    jacobian, packed = taylor_feedforward.sweep(layers, x.flatten(0, 1), full)
+    terms = as_terms(jacobian, packed)
+    hessian = None if terms.hessian is None else terms.hessian.unflatten(0, (count, batch))
+    return TaylorTerms(terms.jacobian.unflatten(0, (count, batch)), hessian)
 
 
 def _no_terms(mean: Tensor, x: Tensor, full: bool) -> TaylorTerms:

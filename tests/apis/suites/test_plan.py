@@ -2,7 +2,15 @@
 
 import pytest
 
-from hetpose.apis.suites.plan import BASELINE, SUITES, Settings, find_suite, plan_units
+from hetpose.apis.suites.plan import (
+    BASELINE,
+    MOST_TRIALS,
+    SUITES,
+    Settings,
+    find_suite,
+    plan_stacks,
+    plan_units,
+)
 from hetpose.errors import UserError
 from hetpose.paths import config_root
 
@@ -62,3 +70,32 @@ def test_settings_never_share_a_folder():
 def test_every_leaf_is_a_method_and_every_method_a_leaf(suite: str) -> None:
     leaves = {path.stem for path in (config_root() / suite).glob('*.py')}
     assert leaves == set(SUITES[suite].methods)
+
+
+def test_stacks_hold_every_unit_once_and_one_shape_each() -> None:
+    suite = SUITES['uci']
+    settings = Settings('uci', 'heldout', 100)
+    units = plan_units(suite, settings, datasets=['energy', 'air', 'parkinson'], trials=7)
+    widths = {'energy': 66, 'air': 146, 'parkinson': 402}
+    sharing = ['mse', 'homoscedastic', 'w2_bound']
+    stacks = plan_stacks(suite, units, sharing, widths)
+    assert sorted(unit.name for stack in stacks for unit in stack) == sorted(u.name for u in units)
+    for stack in stacks:
+        assert len({unit.dataset for unit in stack}) == 1
+        assert len({unit.trial for unit in stack}) <= MOST_TRIALS
+        methods = {unit.method for unit in stack}
+        together = methods <= set(sharing)
+        assert together or not methods & set(sharing)
+        if stack[0].dataset == 'parkinson':
+            assert len({unit.trial for unit in stack}) == 1, 'wide networks train trial by trial'
+        if stack[0].dataset != 'energy' and not together:
+            assert len(methods) == 1
+        if together:
+            assert methods == set(sharing)
+
+
+def test_datasets_of_one_shape_train_together() -> None:
+    suite = SUITES['univariate']
+    units = plan_units(suite, Settings('univariate', 'heldout', 100), methods=['nll'])
+    nll = [unit for unit in units if unit.method == 'nll']
+    assert plan_stacks(suite, nll, [], dict.fromkeys(suite.datasets, 50)) == [nll]

@@ -92,7 +92,7 @@ def test_it_reads_what_the_objective_saw_in_training() -> None:
     residual = target - mean
     matrix = model.covariance(torch.zeros(1, 3), 2).matrix[0]
     torch.testing.assert_close(matrix, moment_of(residual), atol=1e-4, rtol=1e-4)
-    assert not model.objective._forward_hooks
+    assert not model.objective.observers
 
 
 def test_a_covariance_that_a_switch_brings_in_starts_from_the_epoch_before() -> None:
@@ -116,4 +116,4 @@ def test_a_covariance_that_a_switch_brings_in_starts_from_the_epoch_before() -> 
 def test_residuals_that_nothing_needs_are_not_watched() -> None:
     model = regressor('CholeskyCovariance')
     RefreshAnchorHook().before_train_epoch(FakeRunner(model))
-    assert not model.objective._forward_hooks
+    assert not model.objective.observers
