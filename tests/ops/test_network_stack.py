@@ -13,9 +13,11 @@ BATCH, INPUTS, OUTPUTS = 8, 3, 4
 SHAPES = [(1, 0, 'elu'), (1, 2, 'tanh'), (3, 2, 'elu'), (5, 1, 'elu')]
 
 
-def networks(count: int, blocks: int, activation: str, width: int = 7) -> list[ResidualMLP]:
+def networks(
+    count: int, blocks: int, activation: str, width: int = 7, inputs: int = INPUTS
+) -> list[ResidualMLP]:
     torch.manual_seed(count)
-    made = [ResidualMLP(INPUTS, OUTPUTS, width, blocks, activation) for _ in range(count)]
+    made = [ResidualMLP(inputs, OUTPUTS, width, blocks, activation) for _ in range(count)]
     return [network.double() for network in made]
 
 
@@ -46,11 +48,12 @@ def test_values_gradients_and_statistics_are_those_of_each_network(count, blocks
                 assert_equal(stacked[index].state_dict()[name], state, name)
 
 
+@pytest.mark.parametrize('inputs', [2, INPUTS])  # 3 or 6 pairs, less or more than the outputs
 @pytest.mark.parametrize(('count', 'blocks', 'activation'), SHAPES)
-def test_evaluation_and_taylor_terms_are_those_of_each_network(count, blocks, activation):
-    stacked = networks(count, blocks, activation)
+def test_evaluation_and_taylor_terms_are_those_of_each_network(count, blocks, activation, inputs):
+    stacked = networks(count, blocks, activation, inputs=inputs)
     stack = NetworkStack(stacked)
-    x = torch.randn(count, BATCH, INPUTS).double()
+    x = torch.randn(count, BATCH, inputs).double()
     stack.forward(x)  # moves the statistics
     before = copy.deepcopy(stacked)
     values = stack.forward(x, training=False)

@@ -2,7 +2,8 @@
 
 With a_l the input of activation l, J_l = ∂a_l/∂x and g_l = ∂f/∂φ(a_l):
     H_k = Σ_l J_lᵀ diag(g_{l,k} ⊙ φ''(a_l)) J_l.
-One forward sweep carries J (m columns), one backward sweep carries g (d rows).
+One forward sweep carries J (m columns), one backward sweep carries g (d rows). Where there are
+fewer pairs of inputs than outputs, the forward sweep carries the second derivatives as well.
 
 Axes: B batch, m inputs, d outputs, n width of a layer, p = m(m+1)/2 packed pairs of inputs.
 Jacobians are kept transposed, (B, m, n), so that a layer is one matrix product over B·m rows.
@@ -172,6 +173,26 @@ def backward_sweep(tape: Sequence[Step], gradient: Tensor, hessian: Tensor | Non
     return gradient
 
 
+def second_sweep(tape: Sequence[Step], carried: Tensor, m: int) -> Tensor:
+    """Carry first and second derivatives of a by x to the end, (B or 1, m + p, n): m rows, then p.
+
+    An activation makes φ'(a)·∂²a + φ''(a)·∂a ∂a of the second ones.
+    """
+    for step in tape:
+        if isinstance(step.layer, Affine):
+            carried = linear(carried, step.layer.weight)
+        elif step.first is not None:
+            bent = None
+            if step.second is not None:
+                bent = _rows(step.second) * pair_products(carried[:, :m])
+            carried = carried * _rows(step.first)
+            if bent is not None:
+                carried[:, m:] += bent
+        else:
+            carried = carried + second_sweep(step.inner, carried, m)
+    return carried
+
+
 def pair_products(columns: Tensor, buffer: Tensor | None = None) -> Tensor:
     """Products of the pairs i ≤ j of rows: (B, m, n) → (B, p, n), as torch.triu_indices."""
     batch, m, n = columns.shape
@@ -215,12 +236,17 @@ def sweep(layers: Sequence[Layer], x: Tensor, full: bool) -> tuple[Tensor, Tenso
         identity = torch.eye(size, dtype=x.dtype, device=x.device).unsqueeze(0)
         return identity.expand(batch, -1, -1) if stacked else identity
 
+    pairs = m * (m + 1) // 2
+    if full and pairs <= d:
+        carried = torch.cat([start(m), start(m).new_zeros(len(start(m)), pairs, m)], dim=1)
+        first, second = second_sweep(tape, carried, m).mT.split([m, pairs], dim=-1)
+        return first.expand(batch, -1, -1), second.expand(batch, -1, -1)
     if not full and d < m:
         return backward_sweep(tape, start(d), None).expand(batch, -1, -1), None
     jacobian = forward_sweep(tape, start(m), keep=full).mT.expand(batch, -1, -1)
     if not full:
         return jacobian, None
-    hessian = x.new_zeros(batch, d, m * (m + 1) // 2)
+    hessian = x.new_zeros(batch, d, pairs)
     backward_sweep(tape, start(d), hessian)
     return jacobian, hessian
 
