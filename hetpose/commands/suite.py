@@ -6,7 +6,7 @@ command continues after an interruption. The end is a Markdown table, a JSON fil
 examples:
   hetpose suite bivariate
   hetpose suite univariate --epochs 20
-  hetpose suite multivariate --dims 4 8 --trials 1 --epochs 20
+  hetpose suite multivariate --dims 4 8 --trials 1 --epochs 20 --alone
   hetpose suite uci --datasets red_wine concrete --methods nll anchored --jobs 2
   hetpose suite uci --protocol paper --methods w2_bound
   hetpose suite uci --datasets concrete --methods nll my_method.py
@@ -51,6 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='units at a time, one thread each (default: all cores)',
     )
     parser.add_argument(
+        '--alone',
+        action='store_true',
+        help='train no units together: slower, but the cost of a step is measured',
+    )
+    parser.add_argument(
         '--out', type=Path, metavar='DIR', help='results (default: work_dirs/suites/SUITE)'
     )
     parser.add_argument(
@@ -93,6 +98,7 @@ def run(args: argparse.Namespace) -> None:
             epochs=args.epochs,
             protocol=args.protocol,
             warm_up=args.warm_up,
+            alone=args.alone,
             jobs=os.cpu_count() or 1 if args.jobs is None else args.jobs,
             given=apis.Given(
                 args.data_root, tuple(args.csv or ()), tuple(args.targets or ()), own

@@ -10,19 +10,13 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from hetpose.apis.suites.plan import Suite, find_suite
+from hetpose.apis.suites.plan import Suite, base_of, find_suite
 from hetpose.apis.suites.report import TITLES
 from hetpose.apis.suites.store import DIVERGED, Result
 from hetpose.tables import markdown_table
 
 FOLDER = 'ablations'
 SIZE = 'mahalanobis'  # mean of rᵀΣ⁻¹r / d of a Gaussian, which is 1 where Σ has the right size
-
-
-def base_of(method: str) -> str | None:
-    """The method that an ablation changes; None for a method that is none."""
-    base, dash, _ = method.partition('-')
-    return base if dash else None
 
 
 def section(results: Sequence[Result]) -> str:

@@ -54,6 +54,12 @@ def rank(method: str) -> tuple[int, str]:
     return (ORDER.index(method) if method in ORDER else len(ORDER), method)
 
 
+def base_of(method: str) -> str | None:
+    """The method that an ablation changes; None for a method that is none."""
+    base, dash, _ = method.partition('-')
+    return base if dash else None
+
+
 @dataclass(frozen=True)
 class Suite:
     """The defaults of a suite and every name it knows."""

@@ -18,7 +18,7 @@ from hetpose.apis.suites.plan import (
     known_methods,
     rank,
 )
-from hetpose.apis.suites.recommended import CANDIDATES, RECOMMENDED, with_recommended
+from hetpose.apis.suites.recommended import NOTE, RECOMMENDED, with_recommended
 from hetpose.apis.suites.statistics import Summary, summarise
 from hetpose.apis.suites.store import DIVERGED, Digests, Result, load_current, strict
 from hetpose.errors import UserError
@@ -32,10 +32,6 @@ ANCHORED_NOTE = (
     'anchored and anchored_student train their mean and then their covariance for the given '
     'epochs each; '
     'the other methods train both at once.'
-)
-RECOMMENDED_NOTE = (
-    f'{RECOMMENDED} is, in every trial, that one of {" and ".join(CANDIDATES)} whose NLL on '
-    'validation data is lower.'
 )
 NO_WARM_UP_NOTE = 'has no mean without its covariance and trains both from the start.'
 PROTOCOL_NOTES = {
@@ -123,7 +119,7 @@ def markdown(
     if any(result.unit.method.startswith('anchored') for result in results):
         lines += ['', ANCHORED_NOTE]
     if any(result.unit.method == RECOMMENDED for result in results):
-        lines += ['', RECOMMENDED_NOTE]
+        lines += ['', NOTE]
     for method in _without_warm_up(results) if settings.warm_up else ():
         lines += ['', f'{method} {NO_WARM_UP_NOTE}']
     if left_out:

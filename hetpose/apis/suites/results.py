@@ -9,7 +9,7 @@ from pathlib import Path
 from hetpose.apis.suites import ablations, paper
 from hetpose.apis.suites.plan import BASELINE, HELDOUT, SUITES, Settings, Suite, find_suite, rank
 from hetpose.apis.suites.plots.overview import draw_overview
-from hetpose.apis.suites.recommended import CANDIDATES, RECOMMENDED, with_recommended
+from hetpose.apis.suites.recommended import NOTE, RECOMMENDED, with_recommended
 from hetpose.apis.suites.report import PROTOCOL_NOTES, TITLES, Table, cell, number, tabulate
 from hetpose.apis.suites.statistics import Summary
 from hetpose.apis.suites.store import Result, load_current
@@ -41,7 +41,10 @@ def write_results(folder: Path, out: Path, readme: Path | None = None) -> str:
     if findings.is_file():
         parts.append(findings.read_text(encoding='utf-8').strip())
     parts += [_section(path, results, out.parent) for path, results in groups]
-    parts += [ablations.section(results) for _, results in _groups(folder, [ablations.FOLDER])]
+    for _, changed in _groups(folder, [ablations.FOLDER]):
+        for suite in SUITES:  # which may share a folder
+            own = [result for result in changed if result.settings.suite == suite]
+            parts += [ablations.section(own)] if own else []
     text = '\n\n'.join(parts) + '\n'
     write_text(out, text)
     if readme is not None:
@@ -52,7 +55,12 @@ def write_results(folder: Path, out: Path, readme: Path | None = None) -> str:
 
 def stored_groups(folder: Path) -> list[Group]:
     """The stored results of every suite and settings, the recommended ones among them."""
-    return [(path, with_recommended(results)) for path, results in _groups(folder, list(SUITES))]
+    changed = [r for _, results in _groups(folder, [ablations.FOLDER]) for r in results]
+    groups = []
+    for path, results in _groups(folder, list(SUITES)):
+        variants = [r for r in changed if r.settings == results[0].settings]
+        groups.append((path, with_recommended(results, variants)))
+    return groups
 
 
 def _groups(folder: Path, names: Sequence[str]) -> list[Group]:
@@ -95,8 +103,7 @@ def _head(groups: Sequence[Group]) -> str:
         f'same cores), torch {", ".join(versions)}. A command continues with the units that are '
         'missing. Lower is better everywhere; ± is the standard deviation over trials, **bold** '
         'the best and what a paired t-test cannot tell from it (5%). '
-        f'`{RECOMMENDED}` is, in every trial, that one of {" and ".join(CANDIDATES)} whose NLL on '
-        'the middle part of the data is lower; the test part chooses nothing.'
+        f'{NOTE}'
     )
 
 
@@ -239,7 +246,7 @@ def _goal_sentence(suite: Suite, table: Table) -> str:
     return (
         'The goal: NLL of the recommended method below homoscedastic and every method of the '
         f'paper on {every} of {every} sets, TAC on at least 10, MSE no worse than by MSE alone. '
-        f'Of {len(judged)} sets with both candidates: '
+        f'Of {len(judged)} sets with all candidates: '
         + ', '.join(f'{name} on {count}' for name, count in counts.items())
         + '.'
     )

@@ -27,10 +27,12 @@ def run_suite(
     warm_up: bool = False,
     jobs: int = 1,
     given: Given | None = None,
+    alone: bool = False,
 ) -> tuple[Path, str]:
     """Run what is missing of a suite and write its report; returns its folder and the Markdown.
 
-    Results lie in ``out/<protocol>-<epochs>e``, one folder per settings.
+    Results lie in ``out/<protocol>-<epochs>e``, one folder per settings. With ``alone`` no units
+    train together, so that the cost of every step is known.
     """
     suite = find_suite(name)
     if jobs < 1:
@@ -53,7 +55,7 @@ def run_suite(
         sharing = [method for method in methods if shares_mean(method, settings, given)]
         return plan_stacks(suite, pending, sharing, widths)
 
-    run_units(run_stack, units, settings, folder, digests, given, jobs, stacks)
+    run_units(run_stack, units, settings, folder, digests, given, jobs, None if alone else stacks)
     return folder, build_report(folder, digests)
 
 

@@ -13,6 +13,7 @@ from hetpose.apis.suites.execute import (
     config_digest,
     file_digest,
     method_config,
+    run_stack,
     run_unit,
     unit_config,
 )
@@ -94,6 +95,20 @@ def test_a_unit_gives_metrics_curve_cost_and_progress(tmp_path, data):
     assert set(result.cost) == {'time_ms', 'memory_mb'}
     assert [point['epoch'] for point in result.curve] == [1, 2, 3, 4]
     assert len(calls) == settings.epochs
+
+
+def test_units_that_train_together_give_the_numbers_of_those_that_train_alone(tmp_path, data):
+    settings = Settings('uci', 'heldout', 2)
+    units = [Unit('concrete', m, t) for t in range(2) for m in ('mse', 'w2_bound', 'anchored')]
+    digests = {unit.kind: unit.method for unit in units}
+    together = run_stack(units, settings, digests, tmp_path / 'a', data)
+    for unit, result in zip(units, together, strict=True):
+        alone = run_unit(unit, settings, unit.method, tmp_path / 'b', data)
+        assert (result.unit, result.digest) == (unit, unit.method)
+        assert result.metrics == pytest.approx(alone.metrics, rel=1e-2, abs=1e-2), unit.name
+        assert [point.keys() for point in result.curve] == [p.keys() for p in alone.curve]
+        assert alone.cost['time_ms'] > 0
+        assert not result.cost, 'a step of many has no cost of one'
 
 
 def test_a_numerical_failure_is_a_result(tmp_path, data, monkeypatch):

@@ -50,3 +50,13 @@ def test_a_diverged_candidate_and_the_paper_protocol_choose_nothing() -> None:
     assert chosen(diverged) == {}
     on_training_data = Settings('uci', 'paper', 2)
     assert chosen([result(name, settings=on_training_data) for name in CANDIDATES]) == {}
+
+
+def test_a_variant_that_is_stored_elsewhere_can_be_chosen_but_is_no_result() -> None:
+    results = [result(name, validation=2.0, test=1.0) for name in CANDIDATES]
+    better = result(f'{CANDIDATES[1]}-prior', validation=1.0, test=7.0)
+    foreign = result('w2-other', validation=0.0, test=8.0)
+    found = with_recommended(results, [better, foreign])
+    assert [r.unit.method for r in found] == [*CANDIDATES, RECOMMENDED]
+    assert found[-1].metrics['nll'] == 7.0
+    assert chosen([better, result(CANDIDATES[0])]) == {}, 'a variant is no candidate'
