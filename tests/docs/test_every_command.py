@@ -81,7 +81,7 @@ POSE = [
 LONG = ['train_cfg.max_epochs=5', 'param_scheduler.1.begin=8', 'param_scheduler.1.end=10']
 # Command → options that shorten it; those of --cfg-options apart.
 SHORT = {
-    'suite': ['--epochs', '1', '--trials', '1', '--jobs', '1'],
+    'suite': ['--epochs', '2', '--trials', '1', '--jobs', '1'],
     'demo': ['--no-photos'],
     'fit-covariance': ['--epochs', '1'],
     'browse': ['--num', '2'],
