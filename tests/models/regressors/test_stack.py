@@ -89,19 +89,6 @@ def test_mixed_methods_train_as_alone(seeds) -> None:
             torch.testing.assert_close(mine, value, rtol=1e-6, atol=1e-8, msg=name)
 
 
-def test_means_that_are_the_same_are_trained_once() -> None:
-    models = [regressor(*BOUND), regressor(*LIKELIHOOD), regressor(*MEAN_ALONE)]
-    stack = stack_of(models)
-    stack.start_epoch(numbered([batch(0)] * 3))
-    assert stack.roles.leader_of == {2: 2, 0: 2, 1: 1}, 'a mean alone leads; a likelihood is alone'
-    stack.start_epoch(numbered([batch(0), batch(0), batch(1)]))
-    assert stack.roles.leader_of == {2: 2, 0: 0, 1: 1}, 'other data, other mean'
-    with torch.no_grad():
-        next(models[0].mean_network.parameters()).add_(1)
-    stack.start_epoch(numbered([batch(0)] * 3))
-    assert stack.roles.leader_of[0] == 0, 'other weights, other mean'
-
-
 def test_a_mean_that_parts_from_its_leader_keeps_the_moments() -> None:
     models = [regressor(*MEAN_ALONE), regressor(*BOUND)]
     alone = copy.deepcopy(models[1])
