@@ -39,7 +39,7 @@ def draw_overview(suite: Suite, results: Sequence[Result], path: Path) -> Path |
         return None
     with style():
         figure, axes = grid(1, 1, 8.5, 1.6 + 0.34 * len(datasets))
-        ax = axes[0, 0]
+        ax, furthest = axes[0, 0], 0.0
         for method in methods:
             places, values = [], []
             for row, dataset in enumerate(datasets):
@@ -47,12 +47,14 @@ def draw_overview(suite: Suite, results: Sequence[Result], path: Path) -> Path |
                     gain = np.mean(nll[dataset][method]) - np.mean(nll[dataset][BASELINE])
                     places.append(row)
                     values.append(gain)
+            furthest = max([furthest, *(abs(value) for value in values if np.isfinite(value))])
             colour, dashes = line_of(method)
             filled = colour if dashes == SOLID else 'white'
             shape = 's' if dashes == DOTTED else 'o'
             ax.plot(values, places, shape, color=colour, mfc=filled, ms=6, label=label_of(method))
         ax.axvline(0.0, color='black', linewidth=0.8)
-        ax.set_xscale('symlog', linthresh=LINEAR)
+        if furthest > LINEAR:
+            ax.set_xscale('symlog', linthresh=LINEAR)
         ax.set_yticks(range(len(datasets)), datasets)
         ax.set_ylim(len(datasets) - 0.5, -0.5)
         ax.set_xlabel('NLL minus that of one constant covariance (nats; left is better)')

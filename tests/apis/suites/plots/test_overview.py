@@ -33,3 +33,18 @@ def test_points_are_differences_to_the_baseline(tmp_path, monkeypatch) -> None:
     assert overview.draw_overview(SUITES['uci'], results, path) == path
     assert drawn['NLL'] == pytest.approx([2.0, -3.0])
     assert overview.draw_overview(SUITES['uci'], results[-1:], path) is None
+
+
+@pytest.mark.parametrize(('nll', 'scale'), [(5.4, 'linear'), (9.0, 'symlog')])
+def test_small_differences_have_an_ordinary_axis(tmp_path, monkeypatch, nll, scale) -> None:
+    scales = []
+
+    def kept(figure, path):
+        scales.append(figure.axes[0].get_xscale())
+        plt.close(figure)
+        return path
+
+    monkeypatch.setattr(overview, 'save', kept)
+    results = [result('air', 'homoscedastic', 5.0), result('air', 'nll', nll)]
+    overview.draw_overview(SUITES['uci'], results, tmp_path / 'overview.png')
+    assert scales == [scale]
