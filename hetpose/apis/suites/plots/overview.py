@@ -41,10 +41,11 @@ def draw_overview(suite: Suite, results: Sequence[Result], path: Path) -> Path |
         figure, axes = grid(1, 1, 8.5, 1.6 + 0.34 * len(datasets))
         ax, furthest = axes[0, 0], 0.0
         for method in methods:
-            places, values = [], []
+            places: list[int] = []
+            values: list[float] = []
             for row, dataset in enumerate(datasets):
                 if method in nll[dataset]:
-                    gain = np.mean(nll[dataset][method]) - np.mean(nll[dataset][BASELINE])
+                    gain = float(np.mean(nll[dataset][method]) - np.mean(nll[dataset][BASELINE]))
                     places.append(row)
                     values.append(gain)
             furthest = max([furthest, *(abs(value) for value in values if np.isfinite(value))])
