@@ -29,6 +29,7 @@ from hetpose.apis.suites.schedule import EXECUTION
 from hetpose.benchmarks.harness import Row, write_random_table
 from hetpose.engine.launch import build_runner
 from hetpose.engine.lockstep import train_together, use_lockstep
+from hetpose.models.regressors import default_width
 
 BATCH = 32
 STEPS, WARM_UP = 40, 10
@@ -143,7 +144,7 @@ def set_seconds(
     """CPU seconds of a step of every method in every trial, now and plain."""
     units = [short_unit(folder, columns, m, t)[0] for t in range(trials) for m in methods]
     sharing = [method for method in methods if shares_mean(method, SETTINGS)]
-    width = (columns - columns // 4) ** 2 + 2
+    width = default_width(columns - columns // 4)
     stacks = plan_stacks(SUITES['uci'], units, sharing, {units[0].dataset: width})
     return {
         'now': sum(stack_seconds(folder, columns, stack) for stack in stacks),

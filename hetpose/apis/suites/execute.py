@@ -31,7 +31,7 @@ from hetpose.engine.launch import build_runner, load_config
 from hetpose.engine.lockstep import train_together, use_lockstep
 from hetpose.engine.suite import check_length, phases
 from hetpose.models.objectives import trains_mean_alone
-from hetpose.models.regressors import DivergedError
+from hetpose.models.regressors import DivergedError, default_width
 from hetpose.ops.spd import NotPositiveDefiniteError
 from hetpose.paths import config_root, existing
 
@@ -121,7 +121,7 @@ def network_width(dataset: str, settings: Settings, given: Given | None = None) 
     config = unit_config(Unit(dataset, 'w2_bound', 0), settings, Path(), given)
     width = config.model.network.get('width')
     if width is None:
-        width = build_source(dict(config.source, name=config.dataset)).dims[1] ** 2 + 2
+        width = default_width(build_source(dict(config.source, name=config.dataset)).dims[1])
     return int(width)
 
 
@@ -148,7 +148,7 @@ def run_stack(
     given: Given | None = None,
     on_epoch: Callable[[], None] = lambda: None,
 ) -> list[Result]:
-    """Train units of one method together, then measure each.
+    """Train units whose networks have one shape together, then measure each.
 
     A numerical failure is a result, not an error. The numbers of a unit do not depend on the
     others but for rounding. What its step cost is known only of a unit that trained alone.

@@ -5,6 +5,13 @@ from hetpose.models.regressors.heteroscedastic import (
     FreeVector,
     HeteroscedasticRegressor,
     build_networks,
+    default_width,
 )
 
-__all__ = ['DivergedError', 'FreeVector', 'HeteroscedasticRegressor', 'build_networks']
+__all__ = [
+    'DivergedError',
+    'FreeVector',
+    'HeteroscedasticRegressor',
+    'build_networks',
+    'default_width',
+]

@@ -48,6 +48,11 @@ class FreeVector(nn.Module):
         return self.values.expand(len(x), -1)
 
 
+def default_width(out_dim: int) -> int:
+    """d² + 2: as many as a full factor and the two scales of a Taylor-induced covariance need."""
+    return out_dim * out_dim + 2
+
+
 def build_networks(
     network: dict[str, Any], in_dim: int, out_dim: int, seed: int, covariance_outputs: int = 0
 ) -> tuple[nn.Module, nn.Module]:
@@ -58,7 +63,7 @@ def build_networks(
     Their weights depend on the seed and the dimensions alone, so every method of a trial starts
     from the same ones. Width defaults to d² + 2.
     """
-    raw_dim = out_dim * out_dim + 2
+    raw_dim = default_width(out_dim)
     config = dict(network)
     if config['type'] == 'ResidualMLP' and config.get('width') is None:
         config['width'] = raw_dim
@@ -102,7 +107,7 @@ class HeteroscedasticRegressor(Switchable, BaseModel):
         self.out_dim = out_dim
         network = network or {'type': 'ResidualMLP'}
         needed = 0 if covariance is None else MODELS.build(covariance).num_outputs(out_dim)
-        self.outputs = max(out_dim**2 + 2, covariance_outputs, needed)
+        self.outputs = max(default_width(out_dim), covariance_outputs, needed)
         self.mean_network, self.covariance_network = build_networks(
             network, in_dim, out_dim, seed, self.outputs
         )
