@@ -18,7 +18,14 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from hetpose.ops.taylor.feedforward import ResidualMLP
 from hetpose.ops.taylor.feedforward_terms import Activation, Affine, Layer, Skip
-from hetpose.ops.taylor.pointwise import Derivatives, Pointwise, compose, pointwise, with_skip
+from hetpose.ops.taylor.pointwise import (
+    Derivatives,
+    Pointwise,
+    compose,
+    norm_affine,
+    pointwise,
+    with_skip,
+)
 
 STATISTICS = ('running_mean', 'running_var', 'num_batches_tracked')
 _aten = torch.ops.aten
@@ -44,8 +51,8 @@ class Norm:
 
     def affine(self, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
         """Scale and shift (N, n) in eval mode."""
-        scale = torch.rsqrt(self.statistics['running_var'] + self.module.eps) * weight
-        return scale, bias - self.statistics['running_mean'] * scale
+        mean, variance = (self.statistics[name] for name in ('running_mean', 'running_var'))
+        return norm_affine(mean, variance, self.module.eps, weight, bias)
 
 
 @dataclass

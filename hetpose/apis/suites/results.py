@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from pathlib import Path
 
 from hetpose.apis.suites import ablations, paper
 from hetpose.apis.suites.plan import BASELINE, HELDOUT, SUITES, Settings, Suite, find_suite, rank
+from hetpose.apis.suites.plots.cost import draw_cost
 from hetpose.apis.suites.plots.overview import draw_overview
 from hetpose.apis.suites.recommended import NOTE, RECOMMENDED, with_recommended
 from hetpose.apis.suites.report import PROTOCOL_NOTES, TITLES, Table, cell, number, tabulate
@@ -121,12 +122,17 @@ def _section(path: Path, results: list[Result], base: Path) -> str:
         lines += ['', f'### {TITLES[metric]}', '', _metric_table(suite, table, metric)]
     if suite.name == 'uci' and settings.protocol != HELDOUT:
         lines += ['', '### Next to the published numbers', '', _paper_table(suite, results)]
-    if suite.name == 'multivariate':
+    if suite.name == 'multivariate' and any('time_ms' in metrics for metrics in table.values()):
         lines += ['', '### Cost', '', _cost_table(suite, table)]
+        lines += [_picture('cost', p, base) for p in draw_cost(suite, results, path.parent)]
     picture = draw_overview(suite, results, path.parent / f'{settings.folder}.png')
     if picture is not None:
-        lines += ['', f'![{suite.name}]({picture.relative_to(base).as_posix()})']
+        lines.append(_picture(suite.name, picture, base))
     return '\n'.join(lines)
+
+
+def _picture(name: str, path: Path, base: Path) -> str:
+    return f'\n![{name}]({path.relative_to(base).as_posix()})'
 
 
 def _command(settings: Settings, results: Sequence[Result]) -> str:
@@ -136,9 +142,10 @@ def _command(settings: Settings, results: Sequence[Result]) -> str:
     run = {result.unit.method for result in results} - {RECOMMENDED}
     every = run == set(find_suite(settings.suite).methods)
     methods = '' if every else f' --methods {" ".join(sorted(run, key=rank))}'
+    alone = ' --alone' if all(r.cost for r in results if r.unit.method != RECOMMENDED) else ''
     return (
-        f'hetpose suite {settings.suite}{protocol}{warm}{methods} --epochs {settings.epochs} '
-        f'--trials {trials} --out docs/results/{settings.suite}'
+        f'hetpose suite {settings.suite}{protocol}{warm}{methods}{alone} '
+        f'--epochs {settings.epochs} --trials {trials} --out docs/results/{settings.suite}'
     )
 
 
@@ -150,12 +157,16 @@ def _count(suite: Suite, results: Sequence[Result]) -> str:
             trials.add(result.unit.trial)
             methods.add(result.unit.method)
     parts = [
-        f'{name} ({len(present[name][1])} methods, {len(present[name][0])} trials)'
+        f'{name} ({_counted(present[name][1], "method")}, {_counted(present[name][0], "trial")})'
         for name in sorted(present, key=suite.place)
     ]
     missing = [name for name in suite.datasets if name not in present]
     gap = f' Not run: {", ".join(missing)}.' if missing else ''
     return f'Run: {", ".join(parts)}.{gap}'
+
+
+def _counted(things: Sized, name: str) -> str:
+    return f'{len(things)} {name}{"" if len(things) == 1 else "s"}'
 
 
 def _metric_table(suite: Suite, table: Table, metric: str) -> str:

@@ -97,6 +97,17 @@ _ACTIVATIONS: dict[type[nn.Module], Callable[..., Derivatives]] = {
 }
 
 
+def norm_affine(
+    mean: Tensor, variance: Tensor, eps: float, weight: Tensor | None, bias: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Scale and shift of y = scale·x + shift, a batch norm in eval mode, each (..., n)."""
+    scale = torch.rsqrt(variance + eps)
+    if weight is not None:
+        scale = scale * weight
+    shift = -mean * scale
+    return scale, shift if bias is None else shift + bias
+
+
 def batch_norm_affine(module: nn.Module) -> tuple[Tensor, Tensor]:
     """Scale and shift, each (n,), of a batch norm in eval mode: y = scale·x + shift."""
     assert isinstance(module, _BatchNorm)
@@ -105,11 +116,9 @@ def batch_norm_affine(module: nn.Module) -> tuple[Tensor, Tensor]:
             'network: a batch norm without running statistics couples the samples of a batch, so '
             'no Jacobian per sample exists; set track_running_stats=True'
         )
-    scale = torch.rsqrt(module.running_var + module.eps)
-    if module.weight is not None:
-        scale = scale * module.weight
-    shift = -module.running_mean * scale
-    return scale, shift if module.bias is None else shift + module.bias
+    return norm_affine(
+        module.running_mean, module.running_var, module.eps, module.weight, module.bias
+    )
 
 
 def pointwise(module: nn.Module) -> Pointwise | None:

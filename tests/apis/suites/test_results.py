@@ -53,6 +53,25 @@ def test_the_document_names_numbers_gaps_commands_and_the_goal(tmp_path) -> None
     assert (tmp_path / picture[1]).is_file()
 
 
+@pytest.mark.parametrize('cost', [{}, {'time_ms': 12.34}])
+def test_costs_stand_where_units_trained_alone(tmp_path, cost) -> None:
+    settings = Settings('multivariate', 'heldout', 2)
+    for method, nll in NLL.items():
+        made = {'seconds': 1.0, 'torch': '2.13.0'}
+        unit = Unit('d8', method, 0)
+        result = Result(unit, settings, 'x', metrics={'nll': nll}, cost=cost, made=made)
+        save(tmp_path / 'results' / 'multivariate' / settings.folder, result)
+    text = apis.write_results(tmp_path / 'results', tmp_path / 'results.md')
+    assert 'd8 (5 methods, 1 trial).' in text
+    assert ('### Cost' in text) == (' --alone ' in text) == bool(cost)
+    if cost:
+        row = next(line for line in text.splitlines() if 'd8, ms/step' in line)
+        assert row.split('|')[3].strip() == 'paper'
+        rows = [line for line in text.splitlines() if line.startswith('| w2_bound ')]
+        assert rows[-1].split('|')[2].strip() == '12.3'
+        assert (tmp_path / 'results' / 'multivariate' / 'cost.png').is_file()
+
+
 def test_a_goal_that_is_missed_is_marked() -> None:
     def summary(mean: float, diverged: int = 0) -> Summary:
         return Summary(mean, 0.0, 2, diverged)
