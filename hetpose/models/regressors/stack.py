@@ -86,7 +86,8 @@ class RegressorStack:
     def step(self, batches: dict[int, Batch]) -> dict[int, Outcome]:
         """Update every member by its batch: its loss and squared error, or what failed.
 
-        One that fails keeps its weights and does not disturb the others.
+        One that fails keeps its weights and does not disturb the others: a mean that it trained
+        for them goes on.
         """
         leaves = {
             name: stack.forward(
@@ -101,9 +102,13 @@ class RegressorStack:
             terms = self._terms(members, kind, batches)
             outcomes |= self._losses(members, kind, means, raws, terms, batches)
         losses = [made['loss'] for made in outcomes.values() if isinstance(made, dict)]
+        failed = {i for i, made in outcomes.items() if isinstance(made, Exception)}
+        wanted = {leader for i, leader in self.roles.leader_of.items() if i not in failed}
+        residuals = [batches[i]['y'] - means[i] for i in wanted & failed]
+        losses += [residual.square().sum(-1).mean() for residual in residuals]
         if losses:
             torch.stack(losses).sum().backward()
-        self._update(outcomes, leaves)
+        self._update(outcomes, leaves, {'leaders': wanted, 'covariances': set(outcomes) - failed})
         return {
             i: made if isinstance(made, Exception) else {k: v.detach() for k, v in made.items()}
             for i, made in outcomes.items()
@@ -206,20 +211,26 @@ class RegressorStack:
                 outcomes[member] = model.diverged(f'the loss is {float(loss.detach())}')
         return outcomes
 
-    def _update(self, outcomes: dict[int, Outcome], leaves: dict[str, Tensor]) -> None:
-        """Step the optimiser of every member that has a loss."""
+    def _update(
+        self,
+        outcomes: dict[int, Outcome],
+        leaves: dict[str, Tensor],
+        learning: dict[str, set[int]],
+    ) -> None:
+        """Step the optimisers of the members whose mean or covariance network learns."""
         for name, stack in self._stacks.items():
-            gradient = leaves[name].grad
+            gradient, learners = leaves[name].grad, learning.get(name, ())
             if gradient is not None:
                 stack.backward(gradient)
-            for weight, row in zip(stack.weights, stack.gradients, strict=True):
-                weight.grad = None if gradient is None else row
-        for member in {*self.roles.leaders, *self.roles.covariances}:
-            if not isinstance(outcomes[member], Exception):
-                try:
-                    self.optimizers[member].step()
-                except FloatingPointError as error:  # FiniteGuardHook looked at the gradients
-                    outcomes[member] = error
+            rows = zip(getattr(self.roles, name), stack.weights, stack.gradients, strict=True)
+            for member, weight, row in rows:
+                weight.grad = None if gradient is None or member not in learners else row
+        taking_part = {*self.roles.leaders, *self.roles.covariances}
+        for member in taking_part & set().union(*learning.values()):
+            try:
+                self.optimizers[member].step()
+            except FloatingPointError as error:  # FiniteGuardHook looked at the gradients
+                outcomes[member] = error
 
 
 def _moments(optimizer: Optimizer) -> dict[str, Tensor]:

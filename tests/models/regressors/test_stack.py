@@ -133,6 +133,30 @@ def test_one_that_fails_keeps_its_weights_and_does_not_disturb_the_others(monkey
         torch.testing.assert_close(outcomes[index]['loss'], outputs['loss'])
 
 
+def test_a_mean_goes_on_where_the_covariance_of_its_leader_fails(monkeypatch) -> None:
+    faithful = dict(type='FaithfulObjective'), FACTOR
+    models = [regressor(*faithful), regressor(*BOUND)]
+    leader, follower = copy.deepcopy(models)
+    given = batch(0)
+    steps_alone([follower], [[given]])
+
+    def failing(self, *_):
+        raise NotFiniteError('a broken covariance')
+
+    monkeypatch.setattr(type(models[0].objective), 'evaluate', failing)
+    stack = stack_of(models)
+    stack.start_epoch(numbered([given, given]))
+    assert stack.roles.leader_of == {0: 0, 1: 0}
+    outcomes = stack.step(numbered([given, given]))
+    stack.finish_epoch()
+    assert 'a broken covariance' in str(outcomes[0])
+    for name, value in follower.named_parameters():
+        mine = dict(models[1].named_parameters())[name]
+        torch.testing.assert_close(mine, value, rtol=1e-6, atol=1e-8, msg=name)
+    for name, value in leader.covariance_network.named_parameters():
+        assert torch.equal(dict(models[0].covariance_network.named_parameters())[name], value)
+
+
 def test_a_loss_that_is_not_finite_is_a_failure() -> None:
     models = [regressor(*LIKELIHOOD, seed=seed) for seed in range(2)]
     batches = [batch(0), batch(1)]
