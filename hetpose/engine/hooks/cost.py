@@ -20,8 +20,8 @@ WARM_UP_STEPS = 5
 class CostHook(Hook):
     """Median time per training step and peak memory, in ``message_hub`` info 'cost'.
 
-    Memory is what the GPU allocated at most, else the peak resident memory of the process above
-    what it held when training began.
+    Memory is what the GPU allocated at most in the first steps, else the peak resident memory of
+    the process above what it held when training began. Validations do not count.
     """
 
     priority = 'LOWEST'
@@ -29,6 +29,7 @@ class CostHook(Hook):
     def before_train(self, runner) -> None:
         self._times: list[float] = []
         self._base = _reset_peak()
+        self._highest: int | None = None
 
     def before_train_iter(self, runner, batch_idx: int, data_batch: Any = None) -> None:
         self._start = time.perf_counter()
@@ -37,12 +38,15 @@ class CostHook(Hook):
         self, runner, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
     ) -> None:
         self._times.append(time.perf_counter() - self._start)
+        if len(self._times) == WARM_UP_STEPS:
+            self._highest = _peak()
 
     def after_train(self, runner) -> None:
         times = self._times[WARM_UP_STEPS:] or self._times
+        highest = _peak() if self._highest is None else self._highest
         cost = {
             'milliseconds_per_step': 1e3 * statistics.median(times) if times else 0.0,
-            'peak_memory_mb': (_peak() - self._base) / 2**20,
+            'peak_memory_mb': (highest - self._base) / 2**20,
         }
         runner.message_hub.update_info(COST_KEY, cost)
 

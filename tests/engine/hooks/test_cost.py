@@ -28,3 +28,20 @@ def test_time_and_memory(monkeypatch, seconds, median) -> None:
     assert stored[COST_KEY] == pytest.approx(
         {'milliseconds_per_step': median, 'peak_memory_mb': 7.0}
     )
+
+
+def test_a_validation_is_no_step(monkeypatch) -> None:
+    held = [1 << 20]
+    monkeypatch.setattr(cost, '_reset_peak', lambda: held[-1])
+    monkeypatch.setattr(cost, '_peak', lambda: max(held))
+    stored = {}
+    runner = SimpleNamespace(message_hub=SimpleNamespace(update_info=stored.__setitem__))
+    hook = CostHook()
+    hook.before_train(runner)
+    for most in (5 << 20, 900 << 20):  # the steps of an epoch, then what follows them
+        held.append(most)
+        for step in range(WARM_UP_STEPS):
+            hook.before_train_iter(runner, step)
+            hook.after_train_iter(runner, step)
+    hook.after_train(runner)
+    assert stored[COST_KEY]['peak_memory_mb'] == 4.0
