@@ -87,7 +87,7 @@ SHORT = {
     'browse': ['--num', '2'],
     'pseudo-labels': ['--no-progress'],
 }
-DATASETS = {'bivariate': 'far', 'univariate': 'growing', 'uci': 'concrete'}
+DATASETS = {'bivariate': 'far', 'univariate': 'growing', 'multivariate': 'd4', 'uci': 'concrete'}
 FILES = {
     'CONFIG': 'small.py',
     'CHECKPOINT': 'work/epoch_100.pth',
