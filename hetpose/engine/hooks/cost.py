@@ -4,16 +4,40 @@ from __future__ import annotations
 
 import statistics
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from mmengine.hooks import Hook
 from mmpose.registry import HOOKS
+from torch import nn
 
 from hetpose import memory
+from hetpose.models.phase import find_switchable, is_switchable
 
 COST_KEY = 'cost'
 WARM_UP_STEPS = 5
+
+
+@dataclass
+class PhaseCost:
+    """What the steps of one phase took: seconds each, and bytes at most in the first ones."""
+
+    base: int
+    highest: int = 0
+    times: list[float] = field(default_factory=list)
+
+    def add(self, seconds: float) -> None:
+        self.times.append(seconds)
+        if len(self.times) <= WARM_UP_STEPS:
+            self.highest = _peak()
+
+    def summary(self) -> dict[str, float]:
+        return {
+            'milliseconds_per_step': 1e3
+            * statistics.median(self.times[WARM_UP_STEPS:] or self.times),
+            'peak_memory_mb': (self.highest - self.base) / 2**20,
+        }
 
 
 @HOOKS.register_module()
@@ -21,15 +45,20 @@ class CostHook(Hook):
     """Median time per training step and peak memory, in ``message_hub`` info 'cost'.
 
     Memory is what the GPU allocated at most in the first steps, else the peak resident memory of
-    the process above what it held when training began. Validations do not count.
+    the process above what it held when they began. Validations do not count. Of a method that
+    trains in phases it is the dearest phase, in time and in memory.
     """
 
-    priority = 'LOWEST'
+    priority = 'LOWEST'  # a phase begins after the hooks that switch to it
 
     def before_train(self, runner) -> None:
-        self._times: list[float] = []
-        self._base = _reset_peak()
-        self._highest: int | None = None
+        self._phases: dict[int | None, PhaseCost] = {}
+
+    def before_train_epoch(self, runner) -> None:
+        number = _phase_number(runner.model)
+        if number not in self._phases:
+            self._phases[number] = PhaseCost(_reset_peak())
+        self._phase = self._phases[number]
 
     def before_train_iter(self, runner, batch_idx: int, data_batch: Any = None) -> None:
         self._start = time.perf_counter()
@@ -37,18 +66,16 @@ class CostHook(Hook):
     def after_train_iter(
         self, runner, batch_idx: int, data_batch: Any = None, outputs: dict | None = None
     ) -> None:
-        self._times.append(time.perf_counter() - self._start)
-        if len(self._times) == WARM_UP_STEPS:
-            self._highest = _peak()
+        self._phase.add(time.perf_counter() - self._start)
 
     def after_train(self, runner) -> None:
-        times = self._times[WARM_UP_STEPS:] or self._times
-        highest = _peak() if self._highest is None else self._highest
-        cost = {
-            'milliseconds_per_step': 1e3 * statistics.median(times) if times else 0.0,
-            'peak_memory_mb': (highest - self._base) / 2**20,
-        }
+        phases = [phase.summary() for phase in self._phases.values() if phase.times]
+        cost = {name: max(phase[name] for phase in phases) for name in phases[0]} if phases else {}
         runner.message_hub.update_info(COST_KEY, cost)
+
+
+def _phase_number(model: nn.Module) -> int | None:
+    return find_switchable(model).phase.number if is_switchable(model) else None
 
 
 def _reset_peak() -> int:
