@@ -64,4 +64,6 @@ def disc_probability(
         # The tail energy without dimensions is ν/2·log(1 + q/ν), also at ν = ∞.
         energy = tail_energy(distance / (1 - 2 / nu), nu, 0)
     inside = (-torch.expm1(-energy) * weights).sum(-1)
-    return inside.clamp(max=1).to(covariance.dtype)
+    outside = (torch.exp(-energy) * weights).sum(-1)
+    # The smaller of the two keeps its digits, and a known place has exactly 1.
+    return torch.where(outside < 0.5, 1 - outside, inside).to(covariance.dtype)

@@ -17,6 +17,7 @@ from hetpose.ops.marginal import count_present, either_cholesky, marginal_residu
 from hetpose.ops.spd import cholesky_log_determinant
 from hetpose.ops.validation import (
     NotFiniteError,
+    check_broadcastable,
     check_square,
     check_vector,
     explain_nan,
@@ -94,8 +95,12 @@ def log_normaliser(degrees_of_freedom: Tensor, dim: int | Tensor) -> Tensor:
 
 
 def tail_energy(distance: Tensor, degrees_of_freedom: Tensor, dim: int | Tensor) -> Tensor:
-    """(ν + n)/2·log(1 + q/ν), which is q/2 at ν = ∞. Shapes: (...), (...), (...) -> (...)."""
-    ratio = distance / degrees_of_freedom
+    """(ν + n)/2·log(1 + q/ν), which is q/2 at ν = ∞. Shapes: (...), (...), (...) -> (...).
+
+    At q = ∞, and where q is so large that q/ν overflows, it is infinite or very large, not NaN.
+    """
+    ratio = torch.where(degrees_of_freedom.isinf(), 0.0, distance / degrees_of_freedom)
+    ratio = ratio.clamp(max=torch.finfo(ratio.dtype).max)
     nonzero = torch.where(ratio > 0, ratio, 1.0)
     slope = torch.where(ratio > 0, nonzero.log1p() / nonzero, 1 - ratio / 2)
     return (1 + dim / degrees_of_freedom) * distance * slope / 2
@@ -195,8 +200,10 @@ def sample(
     dim = check_square(scale, 'scale')
     check_vector(mean, dim, 'mean')
     nu = _as_tensor(degrees_of_freedom, scale)
-    centred = gaussian.sample(torch.zeros_like(mean), scale, count, generator)
-    batch = torch.broadcast_shapes(centred.shape[1:-1], nu.shape)
+    batch = check_broadcastable(
+        mean=mean.shape[:-1], scale=scale.shape[:-2], degrees_of_freedom=nu.shape
+    )
+    centred = gaussian.sample(mean.new_zeros(*batch, dim), scale, count, generator)
     shape = torch.where(nu.isinf(), 1.0, nu / 2).expand(count, *batch).contiguous()
     spread = (shape / torch._standard_gamma(shape, generator=generator)).sqrt()
     spread = torch.where(nu.isinf(), 1.0, spread)

@@ -15,6 +15,7 @@ from hetpose.ops.student import (
     check_degrees_of_freedom,
     log_normaliser,
     scale_from_covariance,
+    variance_ratio,
 )
 from hetpose.ops.validation import check_square, check_vector
 
@@ -22,8 +23,8 @@ from hetpose.ops.validation import check_square, check_vector
 # exp(−π²/step), below rounding.
 STEP = 0.3
 NODES = torch.arange(-60.0, 4.0, STEP, dtype=torch.float64)
-MIXING_NODES = 200
-# A larger ν is taken for this one; the two differ by less than the quadrature does.
+MIXING_STEP = 0.25
+# A larger ν of p is taken for this one; the two differ by less than the quadrature does.
 LARGEST = 1e9
 
 
@@ -49,11 +50,12 @@ def expected_log_tail(variances: Tensor, offset: Tensor, degrees_of_freedom: Ten
 def _as_float64(degrees_of_freedom: float | Tensor, like: Tensor) -> Tensor:
     nu = torch.as_tensor(degrees_of_freedom, dtype=torch.float64, device=like.device)
     check_degrees_of_freedom(nu)
-    return nu.clamp(max=LARGEST)
+    return nu
 
 
 def _own_tail(nu: Tensor, count: int | Tensor) -> Tensor:
     """(ν + n)/2·E log(1 + q/ν) of a Student-t under itself, n/2 at ν = ∞."""
+    nu = nu.clamp(max=LARGEST)
     ends = torch.digamma((nu + count) / 2) - torch.digamma(nu / 2)
     # The difference of two large digammas loses what its first terms keep.
     far = torch.log1p(count / nu) + count / (nu * (nu + count))
@@ -73,7 +75,8 @@ def kl_divergence(
     """KL(p ‖ q) of Student-t distributions; ν = ∞ stands for a Gaussian. Without gradient.
 
     −H(p) + E_p[−log q]. Given w = ν/χ²_ν, p is a Gaussian with covariance w·S_p, and the expected
-    tail of q is ``expected_log_tail``, of which the mean over w is taken.
+    tail of q is ``expected_log_tail``, of which the mean over w is taken. The tail of a Gaussian q
+    has a closed form; it is infinite for ν_p ≤ 2, where p has no covariance.
 
     Shapes: means (..., d), scales (..., d, d), degrees of freedom (...) -> (...), in float64.
     """
@@ -91,10 +94,10 @@ def kl_divergence(
     seen = ratio if mask is None else torch.where(mask[..., None], ratio, 0.0)
     variances, axes = torch.linalg.eigh(seen @ seen.mT)
     offset = (axes.mT @ shift[..., None])[..., 0]
-    tail = _mixed_tail(variances.clamp(min=0), offset, nu_p, nu_q)
+    tail = _expected_tail(variances.clamp(min=0), offset, nu_p, nu_q, count)
     difference = -cholesky_log_determinant(ratio) / 2
     normalisers = log_normaliser(nu_p, count) - log_normaliser(nu_q, count)
-    return difference + normalisers + (nu_q + count) / 2 * tail - _own_tail(nu_p, count)
+    return difference + normalisers + tail - _own_tail(nu_p, count)
 
 
 def kl_from_gaussian(
@@ -115,16 +118,33 @@ def kl_from_gaussian(
     return kl_divergence(mean_p, covariance_p, torch.inf, mean_q, scale, degrees_of_freedom, mask)
 
 
-def _mixing(nu: Tensor) -> tuple[Tensor, Tensor]:
+def _expected_tail(
+    variances: Tensor, offset: Tensor, nu_p: Tensor, nu_q: Tensor, count: int | Tensor
+) -> Tensor:
+    """E (ν_q + n)/2·log(1 + ‖X‖²/ν_q), ½ E ‖X‖² at ν_q = ∞; X as in ``_mixed_tail``. -> (...)."""
+    total = variances.sum(-1)
+    ratio = torch.where(nu_p > 2, variance_ratio(nu_p), torch.inf)
+    gaussian_tail = (torch.where(total > 0, ratio * total, 0.0) + offset.square().sum(-1)) / 2
+    endless = nu_q.isinf()
+    if bool(endless.all()):
+        return gaussian_tail
+    finite = torch.where(endless, 1.0, nu_q)
+    heavy = (finite + count) / 2 * _mixed_tail(variances, offset, nu_p, finite)
+    return torch.where(endless, gaussian_tail, heavy)
+
+
+def _mixing(nu: Tensor, growth: Tensor) -> tuple[Tensor, Tensor]:
     """Nodes of w = ν/χ²_ν and their probabilities, by the trapezoid rule in log w: (..., J).
 
     With a = ν/2 the density of x = log(1/w) is exp(a(x − exp x)) up to a constant; the nodes span
-    where it is above exp(−40) of its largest value.
+    where it is above exp(−40) of its largest value, and further where what is integrated grows
+    with w, by exp(``growth``) (...) at most.
     """
-    a = nu[..., None] / 2
-    left = (80 / a).sqrt() + 40 / a
+    a, depth = nu[..., None] / 2, 40 + growth[..., None]
+    left = (2 * depth / a).sqrt() + depth / a
     right = torch.log1p(left)
-    share = torch.linspace(0, 1, MIXING_NODES, dtype=nu.dtype, device=nu.device)
+    nodes = int(((left + right) / MIXING_STEP).max().clamp(min=200))
+    share = torch.linspace(0, 1, nodes, dtype=nu.dtype, device=nu.device)
     x = right * share - left * (1 - share)
     weights = (a * (x - torch.expm1(x))).softmax(-1)
     return torch.exp(-x), weights
@@ -134,7 +154,8 @@ def _mixed_tail(variances: Tensor, offset: Tensor, nu_p: Tensor, nu_q: Tensor) -
     """E log(1 + ‖X‖²/ν_q), X = offset + √(w·variances)·Z and w = ν_p/χ². Shapes: -> (...)."""
     if bool((nu_p >= LARGEST).all()):
         return expected_log_tail(variances, offset, nu_q)
-    w, weights = _mixing(nu_p)
+    growth = (nu_q / variances.amax(-1).clamp(min=torch.finfo(nu_q.dtype).tiny)).log1p()
+    w, weights = _mixing(nu_p.clamp(max=LARGEST), growth)
     given_w = expected_log_tail(
         w[..., None] * variances[..., None, :], offset[..., None, :], nu_q[..., None]
     )

@@ -84,6 +84,17 @@ def test_limits():
     )
 
 
+@pytest.mark.parametrize('nu', [2.1, 4.0, 1e9, math.inf])
+@pytest.mark.parametrize('radius', [1e-3, 1.0, 100.0, 1e30])
+def test_a_known_place_of_a_student_is_certain(nu, radius):
+    flat = torch.diag(torch.tensor([4.0, 0.0], dtype=torch.float64))
+    found = disc_probability(
+        torch.stack([torch.zeros(2, 2, dtype=torch.float64), flat]), radius, torch.tensor(nu)
+    )
+    assert found[0] == 1
+    assert 0 < found[1] <= 1
+
+
 def test_a_student_in_a_disc_against_sampling():
     covariance = torch.tensor([[3.0, 1.0], [1.0, 0.8]], dtype=torch.float64)
     nu = torch.tensor(3.0, dtype=torch.float64)

@@ -102,6 +102,19 @@ class TestLikelihood:
         near, farther = student.negative_log_likelihood(far, torch.eye(2, dtype=D), 3.0)
         assert farther - near == pytest.approx((3 + 2) * np.log(1e3), rel=1e-4)
 
+    @pytest.mark.parametrize('nu', [0.5, 2.1, torch.inf])
+    @pytest.mark.parametrize('dtype', [torch.float32, torch.float64])
+    def test_what_overflows_is_never_nan(self, nu, dtype):
+        """The square of the distance, or its ratio to ν, may be too large for the type."""
+        largest = torch.finfo(dtype).max
+        far = torch.tensor([largest**0.49, largest**0.51, largest, torch.inf], dtype=dtype)
+        found = student.tail_energy(far**2, torch.tensor(nu, dtype=dtype), 2)
+        assert (found[1:] > 50).all()
+        assert (found.diff() >= 0)[found[:-1].isfinite()].all()
+        residual = far[:3, None] * torch.ones(2, dtype=dtype)
+        likelihood = student.negative_log_likelihood(residual, torch.eye(2, dtype=dtype), nu)
+        assert not likelihood.isnan().any()
+
     @pytest.mark.parametrize('nu', [0.0, -1.0, torch.nan])
     def test_bad_degrees_of_freedom_are_named(self, nu):
         residual, scale, _ = problem(2)
@@ -152,6 +165,19 @@ class TestMoments:
             distance = gaussian.mahalanobis_squared(draws[:, i] - mean[i], scale[i])
             uniform = student.radial_cdf(distance, 3, nu[i])
             assert stats.kstest(uniform.numpy(), 'uniform').statistic < 0.004
+
+    def test_samples_of_many_tails_around_one_scale(self):
+        nu = torch.tensor([3.0, 8.0, torch.inf], dtype=D)
+        scale = torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=D)
+        mean = torch.tensor([1.0, -1.0], dtype=D)
+        draws = student.sample(mean, scale, nu, 100_000, torch.Generator().manual_seed(0))
+        assert draws.shape == (100_000, 3, 2)
+        inside = ((draws - mean) @ torch.linalg.inv(scale) * (draws - mean)).sum(-1)
+        for i in range(3):
+            distance = student.radial_quantile(0.9, 2, nu[i])
+            assert (inside[:, i] <= distance).double().mean() == pytest.approx(0.9, abs=0.005)
+        with pytest.raises(ValueError, match='do not broadcast'):
+            student.sample(mean.expand(2, 2), scale, nu, 4)
 
     def test_sample_is_reproducible_and_keeps_its_type(self):
         _, scale, nu = (t.float() for t in problem(3))

@@ -70,3 +70,50 @@ def test_masked_is_marginal():
         3.0,
     )
     torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize('nu', [2.001, 2.1, 2.5, 30.0, torch.inf])
+@pytest.mark.parametrize('dim', [1, 4])
+def test_from_a_gaussian_is_the_closed_form(nu, dim):
+    mean_p, scale_p, mean_q, scale_q = pair(dim, 3)
+    found = kl_divergence(mean_p, scale_p, nu, mean_q, scale_q, torch.inf)
+    for i in range(3):
+        law = stats.multivariate_t(mean_p[i].numpy(), scale_p[i].numpy(), nu)
+        spread = student.covariance_from_scale(scale_p[i], nu)
+        gap = (mean_p - mean_q)[i]
+        trace = torch.linalg.solve(scale_q[i], spread + torch.outer(gap, gap)).trace()
+        expected = (gaussian.LOG_2PI * dim + scale_q[i].logdet() + trace) / 2 - float(
+            law.entropy()
+        )
+        torch.testing.assert_close(found[i], expected.double(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize('nu_p', [2.05, 2.5, 20.0, 1e4, 1e8])
+@pytest.mark.parametrize('nu_q', [0.5, 5.0, 1e4, 1e10])
+@pytest.mark.parametrize('variance', [1e-4, 1.0, 1e4])
+def test_a_heavy_tail_is_followed_to_its_end(nu_p, nu_q, variance):
+    zero, one = torch.zeros(1, dtype=D), torch.ones(1, 1, dtype=D)
+    found = kl_divergence(zero, variance * one, nu_p, zero, one, nu_q).item()
+    log_x = torch.linspace(-60, 120, 20_001, dtype=D)  # x > 0, the other side is the same
+    x = log_x.exp()[:, None]
+    own = -student.negative_log_likelihood(x, variance * one, nu_p)
+    other = -student.negative_log_likelihood(x, one, nu_q)
+    expected = 2 * torch.trapezoid((own - other) * (own + log_x).exp(), log_x).item()
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize('nu', [0.5, 2.0])
+def test_without_a_covariance_a_gaussian_is_infinitely_far(nu):
+    mean_p, scale_p, mean_q, scale_q = pair(3)
+    assert kl_divergence(mean_p, scale_p, nu, mean_q, scale_q, torch.inf) == torch.inf
+    assert kl_divergence(mean_p, scale_p, nu, mean_q, scale_q, 4.0).isfinite()
+
+
+def test_a_batch_of_tails_of_both_kinds():
+    mean_p, scale_p, mean_q, scale_q = pair(3, 4)
+    nu_p = torch.tensor([2.5, torch.inf, 3.0, torch.inf], dtype=D)
+    nu_q = torch.tensor([torch.inf, torch.inf, 4.0, 5.0], dtype=D)
+    found = kl_divergence(mean_p, scale_p, nu_p, mean_q, scale_q, nu_q)
+    for i in range(4):
+        single = kl_divergence(mean_p[i], scale_p[i], nu_p[i], mean_q[i], scale_q[i], nu_q[i])
+        torch.testing.assert_close(found[i], single, rtol=1e-9, atol=1e-9)
