@@ -37,6 +37,7 @@ _READ_BY_HEAD = ('flip_test', 'output_heatmaps', 'output_keypoint_indices')
 # The residuals of an untrained mean, which lies in the middle of the map, are about this share of
 # its side.
 _FIRST_RESIDUAL = 0.2
+_DEFAULT = 'AnchoredCovariance'
 
 
 def find_config(name: str) -> Path:
@@ -50,16 +51,16 @@ def find_config(name: str) -> Path:
 
 
 def add_covariance(
-    config: Config, covariance: str = 'AnchoredCovariance', objective: str | None = None
+    config: Config, covariance: str = _DEFAULT, objective: str | None = None
 ) -> Config:
-    """A copy of a config whose model predicts a Gaussian over its joints.
+    """A copy of a config whose model predicts a distribution over its joints.
 
     Input size, UDP, joints, channels and sizes of the features are read from the config and from
     one pass of an empty image through its backbone; the result is checked before it is returned.
 
     Args:
         config: any config of a TopdownPoseEstimator.
-        covariance: type of the parameterisation.
+        covariance: type of the parameterisation; that of a Student-t gets an anchored scale.
         objective: type of the objective; None takes the one that goes with the covariance.
     """
     config = copy.deepcopy(config)
@@ -191,22 +192,27 @@ def _decoder(head: Any, features: tuple[int, int, int], size: tuple[int, int]) -
     )
 
 
-def _is_anchored(covariance: str) -> bool:
+def _is(quality: str, covariance: str) -> bool:
+    """Whether a parameterisation says of itself that it is 'anchored' or 'heavy_tailed'."""
     kind = MODELS.get(covariance)
     if kind is None:
         raise UserError(f'unknown covariance {covariance!r}: see docs/objectives.md')
-    return bool(getattr(kind, 'anchored', False))
+    return bool(getattr(kind, quality, False))
 
 
 def _covariance(covariance: str, size: tuple[int, int]) -> dict[str, Any]:
+    if _is('heavy_tailed', covariance):
+        return dict(type=covariance, scale=_covariance(_DEFAULT, size))
     settings: dict[str, Any] = dict(type=covariance, floor=1e-2)
-    if _is_anchored(covariance):
+    if _is('anchored', covariance):
         settings['initial_std'] = round(_FIRST_RESIDUAL * max(size), 1)
     return settings
 
 
 def _objective(covariance: str) -> str:
-    return 'AnchoredNLLObjective' if _is_anchored(covariance) else 'FaithfulObjective'
+    if _is('heavy_tailed', covariance):
+        return 'StudentNLLObjective'
+    return 'AnchoredNLLObjective' if _is('anchored', covariance) else 'FaithfulObjective'
 
 
 def _use_codec(config: Config, codec: dict[str, Any]) -> None:
@@ -226,7 +232,8 @@ def _use_tools(config: Config, codec: dict[str, Any]) -> None:
     config.custom_imports = dict(
         imports=[*imports['imports'], 'hetpose'], allow_failed_imports=False
     )
-    if 'initial_std' in config.model.head.covariance:
+    covariance = config.model.head.covariance
+    if 'initial_std' in covariance.get('scale', covariance):
         config.custom_hooks = [
             *(config.get('custom_hooks') or []),
             dict(type='RefreshAnchorHook'),

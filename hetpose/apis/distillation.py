@@ -142,6 +142,11 @@ def student_config(config: Config, teacher: Any, settings: DistillSettings) -> C
             f'config {config.filename}: {type(head.covariance).__name__} has no Taylor terms, its '
             'prediction is quick as it is'
         )
+    if head.covariance.heavy_tailed:
+        raise UserError(
+            f'config {config.filename}: its prediction is a Student-t, and only Gaussians can be '
+            'distilled'
+        )
     made = Config(copy.deepcopy(config._cfg_dict), filename=config.filename)
     made.model.head.covariance = dict(type=settings.covariance, floor=head.covariance.floor)
     made.model.head.objective = dict(type='NLLObjective')

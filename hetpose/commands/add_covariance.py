@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--objective',
         metavar='TYPE',
-        help='objective (default: AnchoredNLLObjective for an anchored covariance, else '
-        'FaithfulObjective)',
+        help='objective (default: AnchoredNLLObjective for an anchored covariance, '
+        'StudentNLLObjective for StudentCovariance, else FaithfulObjective)',
     )
 
 

@@ -59,6 +59,10 @@ def test_another_covariance() -> None:
     config = load_config(find_config('td-hm_res50_8xb64-210e_coco-256x192.py'))
     head = add_covariance(config, 'CholeskyCovariance').model.head
     assert head.objective.type == 'FaithfulObjective'
+    made = add_covariance(config, 'StudentCovariance')
+    assert made.model.head.objective.type == 'StudentNLLObjective'
+    assert made.model.head.covariance.scale.initial_std == 12.8  # a fifth of 64 cells
+    assert 'RefreshAnchorHook' in [hook['type'] for hook in made.custom_hooks]
     with pytest.raises(UserError, match='unknown covariance'):
         add_covariance(config, 'CholeskiCovariance')
 

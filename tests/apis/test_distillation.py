@@ -19,11 +19,14 @@ from hetpose.errors import UserError
 TAYLOR = dict(type='TaylorInducedCovariance', order='gradient', floor=1e-3)
 
 
-def write_teacher(folder: Path, covariance: dict) -> tuple[Path, Path]:
+def write_teacher(
+    folder: Path, covariance: dict, objective: str = 'NLLObjective'
+) -> tuple[Path, Path]:
     """An untrained model whose Σ varies with the image."""
     config = pose_config(folder)
     config.custom_hooks = []
     config.model.head.covariance = covariance
+    config.model.head.objective = dict(type=objective)
     config.train_dataloader.dataset.dataset.length = 40
     for loader in (config.val_dataloader, config.test_dataloader):
         loader.dataset.length = 12
@@ -118,6 +121,10 @@ def test_a_plain_covariance_is_refused(tmp_path) -> None:
     plain = dict(type='FactorCovariance', floor=1e-3)
     config, checkpoint = write_teacher(tmp_path, plain)
     with pytest.raises(UserError, match='FactorCovariance has no Taylor terms'):
+        run('distill', config, checkpoint, '--out', tmp_path / 'out', '--device', 'cpu')
+    heavy = dict(type='StudentCovariance', scale=TAYLOR)
+    config, checkpoint = write_teacher(tmp_path, heavy, 'StudentNLLObjective')
+    with pytest.raises(UserError, match='only Gaussians can be distilled'):
         run('distill', config, checkpoint, '--out', tmp_path / 'out', '--device', 'cpu')
     words = ['distill', config, checkpoint, '--out', tmp_path / 'out']
     config, checkpoint = write_teacher(tmp_path, TAYLOR)
