@@ -40,7 +40,8 @@ def carry_covariances() -> None:
 
     Defect: mmpose's ``split_instances`` copies keypoints, scores and boxes, and drops all else.
     Each person gets the fields that ``hetpose infer`` writes: ``covariance``, (K, 2, 2), and
-    ``full_covariance``, (2K, 2K), in pixels².
+    ``full_covariance``, (2K, 2K), in pixels², and where the model has them
+    ``degrees_of_freedom`` and ``keypoint_probabilities``, (K,).
     """
     original = mmpose.structures.utils.split_instances
     if getattr(original, 'carries_covariances', False):
@@ -53,6 +54,9 @@ def carry_covariances() -> None:
             if 'keypoint_covariances' in instances:
                 person['covariance'] = instances.keypoint_covariances[i].tolist()
                 person['full_covariance'] = instances.covariances[i].tolist()
+            for name in ('degrees_of_freedom', 'keypoint_probabilities'):
+                if name in instances:
+                    person[name] = instances[name][i].tolist()
         return people
 
     split_instances.carries_covariances = True  # type: ignore[attr-defined]

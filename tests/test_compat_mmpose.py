@@ -27,6 +27,20 @@ def test_mmpose_inferencer_returns_the_covariances(tmp_path) -> None:
     assert np.allclose(person['covariance'], blocks)
 
 
+def test_tails_and_probabilities_are_carried() -> None:
+    instances = InstanceData(
+        keypoints=np.zeros((2, 3, 2)),
+        keypoint_scores=np.ones((2, 3)),
+        keypoint_probabilities=np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]),
+        keypoint_covariances=np.tile(np.eye(2), (2, 3, 1, 1)),
+        covariances=np.tile(np.eye(6), (2, 1, 1)),
+        degrees_of_freedom=np.array([3.0, 5.0]),
+    )
+    people = split_instances(instances)
+    assert [person['degrees_of_freedom'] for person in people] == [3.0, 5.0]
+    assert people[1]['keypoint_probabilities'] == [0.4, 0.5, 0.6]
+
+
 def test_a_model_without_covariances_is_as_before() -> None:
     instances = InstanceData(keypoints=np.zeros((1, 3, 2)), keypoint_scores=np.ones((1, 3)))
     assert split_instances(instances) == [

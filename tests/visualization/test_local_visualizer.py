@@ -54,6 +54,20 @@ def test_blocks_and_the_full_covariance_draw_alike(visualizer: HetPoseVisualizer
     assert differs(pictures[0], plain, 40, 60)
 
 
+def test_the_ellipse_of_a_student_is_its_own(visualizer: HetPoseVisualizer) -> None:
+    """Of one covariance the 90% ellipse is the smaller, the heavier the tails."""
+    full = np.diag([150.0, 150, 100, 100, 50, 50])[None]
+    drawn = {}
+    for nu in (None, np.inf, 2.1):
+        tails = {} if nu is None else {'degrees_of_freedom': np.array([nu])}
+        made = sample(covariances=full, **tails)
+        drawn[nu] = visualizer.add_datasample('x', IMAGE, made, draw_gt=False)
+    np.testing.assert_array_equal(drawn[None], drawn[np.inf])
+    assert differs(drawn[None], IMAGE, 40, 60 + 26, 4)
+    assert not differs(drawn[2.1], IMAGE, 40, 60 + 26, 4)
+    assert differs(drawn[2.1], drawn[None], 40, 60 + 11, 4)
+
+
 def test_ground_truth_shows_its_known_covariance(visualizer: HetPoseVisualizer) -> None:
     made = sample()
     made.gt_instances = InstanceData(

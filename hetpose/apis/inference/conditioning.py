@@ -80,7 +80,9 @@ def condition_pose(
 
     That mean is linear in the correction: a gross one drags joints that were right. The robust
     mode moves a joint by the part of its way that is the probability that its present place was
-    wrong (``hetpose.ops.gate``), and adds to its covariance what that leaves open.
+    wrong (``hetpose.ops.gate``), and adds to its covariance what that leaves open. Give it the
+    first prediction and all corrections so far: step by step it ends elsewhere, because what a
+    step leaves open counts as certain in the next.
 
     Args:
         keypoints: Means (K, 2), in pixels.
@@ -224,10 +226,14 @@ def condition_prediction(
         robust,
     )
     box = np.asarray(prediction['bbox'], dtype=np.float64).reshape(-1)[:4]
+    # Where there are probabilities, the scores are those of a wrapped head.
+    scores = (
+        'keypoint_probabilities' if 'keypoint_probabilities' in prediction else 'keypoint_scores'
+    )
     return {
         **prediction,
         'keypoints': keypoints.tolist(),
-        'keypoint_scores': scores_from(covariance, box, score_radius, nu).tolist(),
+        scores: scores_from(covariance, box, score_radius, nu).tolist(),
         'covariance': joint_blocks(covariance).tolist(),
         'full_covariance': covariance.tolist(),
         **({} if nu is None else {'degrees_of_freedom': nu}),

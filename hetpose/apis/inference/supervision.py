@@ -16,8 +16,9 @@ def to_supervision(predictions: Sequence[Mapping[str, Any]]) -> Any:
     ``xy`` (N, K, 2) and ``keypoint_confidence`` (N, K) hold the joints and their scores,
     ``detection_confidence`` (N,) the boxes' scores. ``data['covariance']`` (N, K, 2, 2), in
     pixels², is what supervision's ellipse annotators read; ``data['full_covariance']``
-    (N, 2K, 2K), ``data['bbox']`` (N, 4) and ``data['track_id']`` (N,) are there where the
-    predictions have them.
+    (N, 2K, 2K), ``data['bbox']`` (N, 4), ``data['track_id']`` (N,) and
+    ``data['degrees_of_freedom']`` (N,) are there where the predictions have them. Supervision
+    draws Σ as that of a Gaussian: of a Student-t its ellipses hold another share than they say.
 
     Args:
         predictions: ``result['predictions'][0]`` of the inferencer, or what its JSON file holds
@@ -41,8 +42,9 @@ def to_supervision(predictions: Sequence[Mapping[str, Any]]) -> Any:
     data['bbox'] = np.array([np.reshape(person['bbox'], 4) for person in people], np.float32)
     if 'full_covariance' in people[0]:
         data['full_covariance'] = np.array([person['full_covariance'] for person in people])
-    if 'track_id' in people[0]:
-        data['track_id'] = np.array([person['track_id'] for person in people])
+    for name in ('track_id', 'degrees_of_freedom'):
+        if name in people[0]:
+            data[name] = np.array([person[name] for person in people])
     scores = np.array([person['keypoint_scores'] for person in people], dtype=np.float32)
     return KeyPoints(
         xy=joints,

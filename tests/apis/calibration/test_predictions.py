@@ -28,6 +28,10 @@ def test_arrays_from_a_file(tmp_path):
     found = read_arrays(path, units='mm')
     assert found.names == NAMES
     assert found.data.block == 2
+    assert found.data.degrees_of_freedom is None
+    np.savez(path, mean=mean, cov=cov, target=mean, degrees_of_freedom=[3.0, 4, 5, np.inf])
+    tails = read_arrays(path).data.degrees_of_freedom
+    assert tails.tolist() == [3, 4, 5, np.inf]
     np.savez(path, mean=mean, cov=cov)
     with pytest.raises(UserError, match=r'lacks target; it holds cov, mean'):
         read_arrays(path)

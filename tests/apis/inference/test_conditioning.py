@@ -167,7 +167,50 @@ def test_a_student_of_a_prediction_file_keeps_its_degrees_of_freedom(
     expected = scores_from(
         np.array(changed['full_covariance']), np.array([0, 0, 40, 30]), 0.05, 5.0
     )
-    np.testing.assert_allclose(changed['keypoint_scores'], expected)
+    np.testing.assert_allclose(changed['keypoint_scores'], expected, equal_nan=False)
+    assert changed['keypoint_scores'][2] == 1
+
+
+@pytest.mark.parametrize('nu', [None, 2.1, 4.0, np.inf])
+@pytest.mark.parametrize('side', [1.0, 40.0, 4000.0])
+def test_a_given_joint_is_certain(covariance: np.ndarray, nu: float | None, side: float) -> None:
+    person = {
+        'keypoints': MEAN.tolist(),
+        'keypoint_scores': [0.5] * 3,
+        'full_covariance': covariance.tolist(),
+        'bbox': [[0, 0, side, side]],
+        **({} if nu is None else {'degrees_of_freedom': nu}),
+    }
+    for given in ({'neck': (20, 8)}, dict(zip(NAMES, MEAN.tolist(), strict=True))):
+        scores = condition_prediction(person, given, NAMES)['keypoint_scores']
+        for name, score in zip(NAMES, scores, strict=True):
+            assert score == 1 if name in given else 0 < score <= 1
+            assert name in given or side > 40 or score < 1
+
+
+def test_the_scores_of_a_wrapped_head_stay(covariance: np.ndarray) -> None:
+    person = {
+        'keypoints': MEAN.tolist(),
+        'keypoint_scores': [0.9, 0.8, 0.7],
+        'keypoint_probabilities': [0.1, 0.2, 0.3],
+        'full_covariance': covariance.tolist(),
+        'bbox': [[0, 0, 40, 30]],
+    }
+    changed = condition_prediction(person, {'neck': (20, 8)}, NAMES)
+    assert changed['keypoint_scores'] == [0.9, 0.8, 0.7]
+    assert changed['keypoint_probabilities'][2] == 1
+    assert changed['keypoint_probabilities'][:2] != [0.1, 0.2]
+
+
+def test_robust_wants_all_corrections_at_once(covariance: np.ndarray) -> None:
+    """The plain rule takes them in any order; the gate decides anew at every step."""
+    far = {'neck': tuple(MEAN[2] + 30.0), 'left_wrist': tuple(MEAN[0] - 20.0)}
+    first, second = ({name: place} for name, place in far.items())
+    step = condition_pose(MEAN, covariance, first, NAMES)
+    chained = condition_pose(step.keypoints, step.covariance, second, NAMES)
+    together = condition_pose(MEAN, covariance, far, NAMES)
+    np.testing.assert_allclose(chained.keypoints, together.keypoints)
+    np.testing.assert_allclose(chained.covariance, together.covariance, atol=1e-9)
 
 
 @pytest.mark.parametrize('nu', [None, 4.0])

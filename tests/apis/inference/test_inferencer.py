@@ -448,8 +448,13 @@ def test_a_student_model_writes_its_degrees_of_freedom(tmp_path: Path) -> None:
     jsonschema.validate([person], schema())
     (given,) = people(student, noise_image(), given={'neck': (30.0, 40.0)})
     assert given['degrees_of_freedom'] == pytest.approx(person['degrees_of_freedom'] + 2)
-    pictures = [next(iter(student(noise_image(), return_vis=True)))['visualization'][0]]
-    assert pictures[0].shape == (60, 80, 3)
+    assert 1 in given['keypoint_scores']
+    assert all(0 <= score <= 1 for score in given['keypoint_scores'])
+    drawing = dict(return_vis=True, given={'neck': (30.0, 40.0)}, kpt_thr=0)
+    (result,) = student(noise_image(), **drawing)
+    picture = result['visualization'][0]
+    assert picture.shape == (60, 80, 3)
+    assert (picture[36:45, 26:35] != noise_image()[36:45, 26:35]).any()  # the given joint
     none = list(student(noise_image(), bboxes=[[]], full_covariance='npz', pred_out_dir=tmp_path))
     assert none[0]['predictions'] == [[]]
     with np.load(next(iter(tmp_path.glob('*.npz')))) as arrays:

@@ -64,6 +64,15 @@ def test_people_keep_their_numbers(model: PoseModel, full: str | None) -> None:
 
 
 @pytest.mark.usefixtures('package')
+def test_the_tails_of_a_student_are_told(model: PoseModel) -> None:
+    (result,) = HetPoseInferencer(model)(noise_image(), BOXES)
+    people = result['predictions'][0]
+    assert 'degrees_of_freedom' not in to_supervision(people).data
+    heavy = [{**person, 'degrees_of_freedom': 3.0 + i} for i, person in enumerate(people)]
+    np.testing.assert_array_equal(to_supervision(heavy).data['degrees_of_freedom'], [3.0, 4.0])
+
+
+@pytest.mark.usefixtures('package')
 def test_nobody_is_empty() -> None:
     assert len(to_supervision([])) == 0
 
