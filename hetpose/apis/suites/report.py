@@ -19,7 +19,7 @@ from hetpose.apis.suites.plan import (
     rank,
 )
 from hetpose.apis.suites.recommended import NOTE, RECOMMENDED, with_recommended
-from hetpose.apis.suites.statistics import Summary, summarise
+from hetpose.apis.suites.statistics import FEWEST, Summary, summarise
 from hetpose.apis.suites.store import DIVERGED, Digests, Result, load_current, strict
 from hetpose.errors import UserError
 from hetpose.fileio import write_json, write_text
@@ -146,7 +146,7 @@ def _legend(suite: Suite, trials: int, losers: dict[str, list[str]]) -> str:
     parts = ['Lower is better. Mean ± standard deviation over trials' if trials > 1 else
              'Lower is better. One trial, so no standard deviation and no test']  # fmt: skip
     parts.append('**bold** is the best' + (
-        ' and what a paired t-test cannot tell from it (p > 0.05)' if trials > 1 else ''
+        ' and what a paired t-test cannot tell from it (p > 0.05)' if trials >= FEWEST else ''
     ))  # fmt: skip
     if losers:
         parts.append(f'{WORSE} does not beat {BASELINE} on held-out NLL')

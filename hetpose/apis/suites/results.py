@@ -104,7 +104,7 @@ def _head(groups: Sequence[Group]) -> str:
         f'{len(units)} units, {hours:.1f} hours on one CPU thread each (other work ran on the '
         f'same cores), torch {", ".join(versions)}. A command continues with the units that are '
         'missing. Lower is better everywhere; ± is the standard deviation over trials, **bold** '
-        'the best and what a paired t-test cannot tell from it (5%). '
+        'the best and, of three trials or more, what a paired t-test cannot tell from it (5%). '
         f'{NOTE}'
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 LEVEL = 0.05
+FEWEST = 3  # trials; of two nearly no difference is significant
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,16 @@ def tied(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
     """Whether two methods cannot be told apart at the 5% level.
 
     Trials share data, weights and batches, so the test is the paired t-test over their common
-    trials; Welch's test if they have fewer than two in common. One trial allows no test: equal
-    numbers tie.
+    trials; Welch's test if these are fewer than three. Fewer than three trials allow no test:
+    then only equal means tie.
     """
     common = sorted(set(first) & set(second))
-    if len(common) >= 2:
+    if len(common) >= FEWEST:
         difference = np.array([first[t] - second[t] for t in common])
         if np.ptp(difference) == 0:  # no spread: the test statistic is 0/0 or infinite
             return bool(difference[0] == 0)
         return bool(stats.ttest_1samp(difference, 0.0).pvalue > LEVEL)
     a, b = np.array(list(first.values())), np.array(list(second.values()))
-    if min(len(a), len(b)) < 2 or np.ptp(a) + np.ptp(b) == 0:
+    if min(len(a), len(b)) < FEWEST or np.ptp(a) + np.ptp(b) == 0:
         return bool(a.mean() == b.mean())
     return bool(stats.ttest_ind(a, b, equal_var=False).pvalue > LEVEL)

@@ -54,6 +54,14 @@ def test_one_trial_has_one_winner():
     assert not summaries['b'].best
 
 
+def test_two_trials_are_too_few_for_a_tie():
+    """A t-test with one degree of freedom would tie a method with one ten times as good."""
+    summaries = summarise({'a': trials(1.0, 3.0), 'b': trials(10.0, 30.0), 'c': trials(3.0, 1.0)})
+    assert {m: s.best for m, s in summaries.items()} == {'a': True, 'b': False, 'c': True}
+    more = summarise({'a': trials(1.0, 3.0, 2.0), 'b': trials(10.0, 30.0, 5.0)})
+    assert more['b'].best
+
+
 def test_constant_differences_are_decided_without_a_division_by_zero():
-    assert tied(trials(1.0, 2.0), trials(1.0, 2.0))
-    assert not tied(trials(1.0, 2.0), trials(1.5, 2.5))
+    assert tied(trials(1.0, 2.0, 4.0), trials(1.0, 2.0, 4.0))
+    assert not tied(trials(1.0, 2.0, 4.0), trials(1.5, 2.5, 4.5))
