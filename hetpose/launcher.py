@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 
 from torch.distributed import run
@@ -24,7 +25,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name in ('multiprocessing.api', 'multiprocessing.errors', 'agent.server.api'):
         logging.getLogger(f'torch.distributed.elastic.{name}').setLevel(logging.CRITICAL)
     try:
-        run.run(run.parse_args(argv))
+        arguments = run.parse_args(argv)
+        with tempfile.TemporaryDirectory(prefix='hetpose-launch-') as folder:
+            # Without one torchrun leaves a folder of its own behind at every start.
+            arguments.log_dir = arguments.log_dir or folder
+            run.run(arguments)
     except SignalException as error:
         print(f'stopped by {error.sigval.name}; --resume continues', file=sys.stderr)
         sys.exit(128 + error.sigval)

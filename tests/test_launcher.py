@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import tempfile
 from typing import NamedTuple
 
 import pytest
@@ -47,13 +48,17 @@ def launch(tmp_path, body: str):
 
 
 @pytest.mark.slow
-def test_a_bug_keeps_its_trace_and_a_signal_its_code(tmp_path, capfd) -> None:
+def test_a_bug_keeps_its_trace_and_a_signal_its_code(tmp_path, capfd, monkeypatch) -> None:
+    temporary = tmp_path / 'temporary'
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, 'tempdir', str(temporary))
     assert launch(tmp_path, 'raise ZeroDivisionError') == 1
     error = capfd.readouterr().err
     assert 'ZeroDivisionError' in error
     assert 'ended with code 1; its output is above' in error
     assert 'ChildFailedError' not in error
     assert launch(tmp_path, 'import os; os.kill(os.getpid(), 9)') == 137
+    assert not list(temporary.iterdir())
 
 
 def test_a_signal_to_the_launcher_is_one_line(monkeypatch, capsys) -> None:
