@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from hetpose.apis.suites import paper, plots
 from hetpose.apis.suites.execute import mean_needs_covariance, method_config
@@ -108,13 +109,14 @@ def markdown(
     trials = 1 + max(result.unit.trial for result in results)
     units = sum(result.unit.method != RECOMMENDED for result in results)
     warm = ', mean alone for the first half' if settings.warm_up else ''
+    published = suite.name == 'uci' and any(dataset in suite.datasets for dataset in table)
     lines = [
         f'# {suite.name} suite',
         '',
         f'{settings.epochs} epochs{warm}, {trials} trial{"s" * (trials > 1)}, {units} '
         f'units. {PROTOCOL_NOTES[settings.protocol].capitalize()}.',
         '',
-        _legend(suite, trials, losers),
+        _legend(trials, losers, published),
     ]
     if any(result.unit.method.startswith('anchored') for result in results):
         lines += ['', ANCHORED_NOTE]
@@ -130,7 +132,7 @@ def markdown(
         lines += _divergences(dataset, results)
     if pictures:
         lines += ['', '## Plots', '']
-        lines += [f'![{path.stem}]({path.as_posix()})\n' for path in pictures]
+        lines += [f'![{path.stem}]({quote(path.as_posix())})\n' for path in pictures]
     return '\n'.join(lines).rstrip() + '\n'
 
 
@@ -142,15 +144,15 @@ def _without_warm_up(results: Sequence[Result]) -> list[str]:
     return [method for method in own if mean_needs_covariance(method_config(method, settings))]
 
 
-def _legend(suite: Suite, trials: int, losers: dict[str, list[str]]) -> str:
+def _legend(trials: int, losers: dict[str, list[str]], published: bool) -> str:
     parts = ['Lower is better. Mean ± standard deviation over trials' if trials > 1 else
              'Lower is better. One trial, so no standard deviation and no test']  # fmt: skip
     parts.append('**bold** is the best' + (
         ' and what a paired t-test cannot tell from it (p > 0.05)' if trials >= FEWEST else ''
     ))  # fmt: skip
-    if losers:
+    if any(losers.values()):
         parts.append(f'{WORSE} does not beat {BASELINE} on held-out NLL')
-    if suite.name == 'uci':
+    if published:
         parts.append('"paper" is the published value, measured on training data')
     return '; '.join(parts) + '.'
 

@@ -51,6 +51,7 @@ def test_uci_table(tmp_path):
     assert '0.72 ± 0.08' in rows['w2_bound ▽']  # the published MSE
     assert 'nll, trial 1: diverged at step 7 (epoch 1): loss is nan' in text
     assert '![convergence_concrete](plots/convergence_concrete.png)' in text
+    assert '"paper" is the published value' in text
     report = json.loads((tmp_path / 'report.json').read_text())
     assert report['not_better_than_homoscedastic'] == {'concrete': ['nll', 'w2_bound']}
     entry = next(e for e in report['results'] if (e['method'], e['metric']) == ('w2_bound', 'nll'))
@@ -60,6 +61,15 @@ def test_uci_table(tmp_path):
 def test_paper_protocol_marks_no_losers(tmp_path):
     write(tmp_path, 'uci', 'paper', {'homoscedastic': [1.0], 'nll': [2.0]}, 'air')
     assert '▽' not in build_report(tmp_path)
+
+
+def test_a_table_of_ones_own(tmp_path):
+    """It has no published values; its name may hold spaces, which end a link in Markdown."""
+    write(tmp_path, 'uci', 'heldout', {'homoscedastic': [2.0], 'nll': [1.0]}, 'my table')
+    text = build_report(tmp_path)
+    assert 'paper' not in text
+    assert '▽' not in text
+    assert '![convergence_my table](plots/convergence_my%20table.png)' in text
 
 
 @pytest.fixture
