@@ -10,7 +10,8 @@ examples:
   hetpose calibrate CONFIG CHECKPOINT --conformal 0.9
   hetpose calibrate human --split test
   hetpose calibrate --arrays predictions.npz --units mm
-      (any model: mean and target (N, d) or (N, K, 2), cov (N, d, d), optionally mask, names)
+      (any model: mean and target (N, d) or (N, K, 2), cov (N, d, d), optionally mask, names, and
+      degrees_of_freedom, one or (N,), which make it a Student-t with covariance cov)
 """
 
 import argparse

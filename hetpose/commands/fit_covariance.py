@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=2.1,
         metavar='NU',
-        help='least degrees of freedom of a Student-t, above 2 (default: 2.1)',
+        help='least degrees of freedom of a Student-t, from 2.001 on, below 5 (default: 2.1)',
     )
     parser.add_argument(
         '--floor',
@@ -76,8 +76,6 @@ def check(args: argparse.Namespace) -> None:
     """Refuse arguments that do not belong together."""
     if args.images is not None and args.ann is None:
         raise UserError('--images belongs to --ann')
-    if not 2 < args.lowest < 5:
-        raise UserError('--lowest must lie between 2 and 5, where a Student-t starts')
     for name in ('epochs', 'batch_size'):
         if getattr(args, name) < 1:
             raise UserError(f'--{name.replace("_", "-")} must be at least 1')

@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--dims', nargs='+', type=int, metavar='D', help='dimensions (multivariate only)'
     )
     parser.add_argument('--trials', type=int, metavar='N', help='seeds of data, weights, batches')
-    parser.add_argument('--epochs', type=int, metavar='N', help='training epochs per unit')
-    parser.add_argument('--protocol', help='heldout (default) or paper')
+    parser.add_argument('--epochs', type=int, metavar='N', help='training epochs of each network')
+    parser.add_argument('--protocol', help='heldout or paper (default: heldout; bivariate: paper)')
     parser.add_argument(
         '--warm-up', action='store_true', help='train the mean alone for half the epochs first'
     )
@@ -62,7 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--data-root', metavar='DIR', help='UCI CSV files (default: $HETPOSE_DATA/uci or data/uci)'
     )
     parser.add_argument(
-        '--csv', nargs='+', metavar='FILE', help='your own numeric tables with a header row (uci)'
+        '--csv',
+        nargs='+',
+        metavar='FILE',
+        help='your own numeric tables with a header row (uci), besides --datasets',
     )
     parser.add_argument(
         '--targets',

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+
+import torch
 from mmengine.config import Config
 from mmengine.runner import Runner
 from mmpose.registry import MODELS
+from torch import nn
 
 from hetpose.engine.hooks import FreezeMeanHook, ObjectiveSwitchHook, RefreshAnchorHook
 from hetpose.engine.phases import planned_phases
 from hetpose.errors import UserError
-from hetpose.models.phase import is_switchable
+from hetpose.models.phase import find_switchable, is_switchable
 
 
 def check_training(runner: Runner, steps: int) -> None:
@@ -32,6 +36,19 @@ def check_training(runner: Runner, steps: int) -> None:
     refreshes = any(isinstance(hook, RefreshAnchorHook) for hook in runner.hooks)
     if is_switchable(runner.model) and not (refreshes or freezes or runner._load_from):
         _check_anchors(config)
+    if switches and is_switchable(runner.model):
+        _check_switches(runner.model, config)
+
+
+def _check_switches(model: nn.Module, config: Config) -> None:
+    """Every switch must be possible: a copy of the part that trains in phases makes them all."""
+    part = copy.deepcopy(find_switchable(model))
+    with torch.random.fork_rng():
+        for phase in planned_phases(config)[1:]:
+            try:
+                part.switch(phase.objective, phase.covariance)
+            except ValueError as error:
+                raise UserError(f'custom_hooks: switch {phase.number}: {error}') from error
 
 
 def _check_reached(config: Config, epochs: list[int]) -> None:

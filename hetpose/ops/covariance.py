@@ -75,7 +75,7 @@ class Covariance:
     @classmethod
     def of_student(cls, scale: Covariance, degrees_of_freedom: Tensor) -> Covariance:
         """Σ = ν/(ν − 2)·S of a Student-t with scale S, (..., d, d), and ν > 2, (...)."""
-        made = scale.times(student.variance_ratio(degrees_of_freedom))
+        made = scale.times(student.unchecked_variance_ratio(degrees_of_freedom))
         made.degrees_of_freedom, made._scale = degrees_of_freedom, scale
         return made
 

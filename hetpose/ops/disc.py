@@ -7,7 +7,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from hetpose.ops.student import tail_energy
+from hetpose.ops.student import tail_energy, variance_ratio
 
 STEP = 0.2
 """Distance of the quadrature's nodes; the error is about exp(−π² / 2·STEP)."""
@@ -62,7 +62,7 @@ def disc_probability(
     else:
         nu = degrees_of_freedom.to(sigma)[..., None]
         # The tail energy without dimensions is ν/2·log(1 + q/ν), also at ν = ∞.
-        energy = tail_energy(distance / (1 - 2 / nu), nu, 0)
+        energy = tail_energy(distance * variance_ratio(nu), nu, 0)
     inside = (-torch.expm1(-energy) * weights).sum(-1)
     outside = (torch.exp(-energy) * weights).sum(-1)
     # The smaller of the two keeps its digits, and a known place has exactly 1.

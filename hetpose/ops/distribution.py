@@ -14,6 +14,7 @@ from torch import Tensor
 
 from hetpose.ops.affine import scale_covariance
 from hetpose.ops.spd import joint_blocks
+from hetpose.ops.student import scale_from_covariance
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,13 @@ class Distribution:
         if self.mask is None:
             return torch.ones(self.mean.shape, dtype=torch.bool, device=self.mean.device)
         return self.mask.bool()
+
+    @property
+    def scale(self) -> Tensor:
+        """S (N, d, d) of Student-t predictions; the covariance itself of Gaussians."""
+        if self.degrees_of_freedom is None:
+            return self.covariance
+        return scale_from_covariance(self.covariance, self.degrees_of_freedom)
 
     @property
     def residual(self) -> Tensor:

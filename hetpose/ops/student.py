@@ -55,11 +55,17 @@ def scale_from_covariance(covariance: Tensor, degrees_of_freedom: float | Tensor
 @full_precision
 def covariance_from_scale(scale: Tensor, degrees_of_freedom: float | Tensor) -> Tensor:
     """Σ = ν/(ν − 2)·S. Shapes: scale (..., d, d), degrees_of_freedom (...) -> (..., d, d)."""
-    return scale * variance_ratio(_as_tensor(degrees_of_freedom, scale, lowest=2))[..., None, None]
+    return scale * variance_ratio(_as_tensor(degrees_of_freedom, scale))[..., None, None]
 
 
 def variance_ratio(degrees_of_freedom: Tensor) -> Tensor:
-    """ν/(ν − 2), the ratio of covariance to scale, as 1 + 2/(ν − 2), which is 1 at ν = ∞."""
+    """ν/(ν − 2), the ratio of covariance to scale; ν not above 2 is an error."""
+    check_degrees_of_freedom(degrees_of_freedom.detach(), lowest=2)
+    return unchecked_variance_ratio(degrees_of_freedom)
+
+
+def unchecked_variance_ratio(degrees_of_freedom: Tensor) -> Tensor:
+    """ν/(ν − 2) as 1 + 2/(ν − 2), which is 1 at ν = ∞, where ν is known to be above 2."""
     return 1 + 2 / (degrees_of_freedom - 2)
 
 
@@ -226,7 +232,7 @@ def radial_cdf(distance: Tensor, dim: int | Tensor, degrees_of_freedom: float | 
 def radial_quantile(level: float, dim: int | Tensor, degrees_of_freedom: Tensor) -> Tensor:
     """The q with P(rᵀS^-1r ≤ q) = level: n·F_{n,ν}^-1(level), χ²_n at ν = ∞; without gradient.
 
-    In two dimensions it is ν·((1 − level)^(−2/ν) − 1).
+    In two dimensions it is ν·((1 − level)^(−2/ν) − 1). Of whole numbers ν it is in float64.
 
     Shapes: dim n and degrees_of_freedom broadcast to (...) -> (...).
     """
@@ -241,7 +247,8 @@ def radial_quantile(level: float, dim: int | Tensor, degrees_of_freedom: Tensor)
     heavy = finite * np.where(part < 0.5, part / (1 - np.minimum(part, 0.5)), (1 - rest) / rest)
     value = np.where(np.isinf(v), 2 * special.gammaincinv(n / 2, level), heavy)
     like = degrees_of_freedom
-    return torch.as_tensor(value, dtype=like.dtype, device=like.device)
+    dtype = like.dtype if like.is_floating_point() else torch.float64
+    return torch.as_tensor(value, dtype=dtype, device=like.device)
 
 
 def marginal_cdf(deviation: Tensor, degrees_of_freedom: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from hetpose.ops.student import (
     check_degrees_of_freedom,
     log_normaliser,
     scale_from_covariance,
-    variance_ratio,
+    unchecked_variance_ratio,
 )
 from hetpose.ops.validation import check_square, check_vector
 
@@ -123,7 +123,7 @@ def _expected_tail(
 ) -> Tensor:
     """E (ν_q + n)/2·log(1 + ‖X‖²/ν_q), ½ E ‖X‖² at ν_q = ∞; X as in ``_mixed_tail``. -> (...)."""
     total = variances.sum(-1)
-    ratio = torch.where(nu_p > 2, variance_ratio(nu_p), torch.inf)
+    ratio = torch.where(nu_p > 2, unchecked_variance_ratio(nu_p), torch.inf)
     gaussian_tail = (torch.where(total > 0, ratio * total, 0.0) + offset.square().sum(-1)) / 2
     endless = nu_q.isinf()
     if bool(endless.all()):

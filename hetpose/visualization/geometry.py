@@ -23,6 +23,8 @@ def coverage_radius(coverage: float, degrees_of_freedom: float | None = None) ->
         raise ValueError(f'coverage must lie between 0 and 1, got {coverage}')
     if degrees_of_freedom is None or np.isinf(degrees_of_freedom):
         return float(np.sqrt(-2 * np.log1p(-coverage)))
+    if not degrees_of_freedom > 2:
+        raise ValueError(f'degrees_of_freedom: expected a number > 2, got {degrees_of_freedom:g}')
     grown = np.expm1(-2 / degrees_of_freedom * np.log1p(-coverage))
     return float(np.sqrt((degrees_of_freedom - 2) * grown))
 

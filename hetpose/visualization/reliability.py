@@ -107,7 +107,7 @@ def _sparsification(axes: Any, overall: Scores) -> None:
         curve,
         color=MODEL,
         lw=2.2,
-        label=f'by predicted variance (AUSE {result.ause:.3f})',
+        label=f'by predicted spread (AUSE {result.ause:.3f})',
     )
     axes.plot(removed, oracle, color=ORACLE, lw=2.2, ls='-.', label='by true error (oracle)')
     axes.set(

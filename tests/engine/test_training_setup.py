@@ -56,6 +56,25 @@ def test_an_anchor_that_nothing_sets(tmp_path: Path) -> None:
         checked(config)
 
 
+def test_a_switch_to_a_covariance_that_the_network_is_too_small_for(tmp_path: Path) -> None:
+    """A Student-t of a full Taylor covariance needs one output more than there are."""
+    config = pose_config(tmp_path)
+    dim = 2 * config.model.head.out_channels
+    (hook,) = (h for h in config.custom_hooks if h.type == 'ObjectiveSwitchHook')
+    scale = dict(type='TaylorInducedCovariance', order='full')
+    hook.switches[-1].update(
+        objective=dict(type='StudentNLLObjective', prior=0.0),
+        covariance=dict(type='StudentCovariance', scale=scale),
+    )
+    needed = dim**2 + 3
+    with pytest.raises(
+        UserError, match=f'StudentCovariance needs {needed} .*covariance_outputs={needed}'
+    ):
+        checked(config)
+    config.model.head.covariance_outputs = needed
+    checked(config)
+
+
 def test_a_metric_in_other_units(tmp_path: Path) -> None:
     config = pose_config(tmp_path)
     check_evaluators(config)

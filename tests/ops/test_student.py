@@ -252,6 +252,11 @@ class TestRadius:
         expected = nu * torch.expm1(-2 / nu * np.log1p(-0.9))
         torch.testing.assert_close(student.radial_quantile(0.9, 2, nu), expected)
 
+    def test_whole_degrees_of_freedom_do_not_round_the_quantile(self):
+        whole = student.radial_quantile(0.9, 2, torch.tensor([3, 17]))
+        exact = student.radial_quantile(0.9, 2, torch.tensor([3, 17], dtype=D))
+        assert torch.equal(whole, exact)
+
     def test_infinity_is_chi_squared(self):
         dims = torch.tensor([1, 2, 9])
         nu = torch.full((3,), torch.inf, dtype=D)

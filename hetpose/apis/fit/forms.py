@@ -23,7 +23,8 @@ from hetpose.apis.fit.training import (
     share_evidence,
     train,
 )
-from hetpose.models.covariance.student import LOWEST
+from hetpose.errors import UserError, unknown_name
+from hetpose.models.covariance.student import LEAST_LOWEST, LOWEST, START
 from hetpose.models.heads.error_model import ErrorModel
 from hetpose.ops.distribution import Distribution
 from hetpose.ops.student import covariance_from_scale
@@ -67,6 +68,15 @@ class FitSettings:
     batch_size: int = 8
     workers: int = 0
     training: TrainingSettings = TrainingSettings()
+
+    def __post_init__(self) -> None:
+        if self.tails not in TAILS:
+            raise unknown_name('tails', self.tails, TAILS)
+        if not LEAST_LOWEST <= self.lowest < START:
+            raise UserError(
+                f'lowest must lie between {LEAST_LOWEST} and {START:g}, where a Student-t starts, '
+                f'not {self.lowest:g}'
+            )
 
     def covariance(self, joints: int, tails: str = GAUSSIAN) -> dict[str, Any]:
         """Config of the covariance of K joints."""

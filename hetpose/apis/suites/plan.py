@@ -200,13 +200,16 @@ def plan_units(
 ) -> list[Unit]:
     """Every (dataset, method, trial), trial by trial, so that an early stop leaves whole trials.
 
-    The held-out protocol always includes the homoscedastic baseline if the suite has it.
+    The held-out protocol always includes the homoscedastic baseline if the suite has it. Tables
+    and methods of one's own come on top of those that are named; tables alone stand for all.
     """
     given = given or Given()
+    _refuse_known('--csv', given.datasets, suite.datasets)
+    _refuse_known('--methods', given.configs, suite.methods)
     methods = list(
         dict.fromkeys([*(suite.methods if methods is None else methods), *given.configs])
     )
-    datasets = list(dict.fromkeys(datasets or given.datasets or suite.datasets))
+    datasets = list(dict.fromkeys([*(datasets or ()), *given.datasets])) or suite.datasets
     for kind, names, known in (
         ('method', methods, (*suite.methods, *given.configs)),
         ('dataset', datasets, (*suite.datasets, *given.datasets)),
@@ -224,6 +227,13 @@ def plan_units(
     if settings.protocol == HELDOUT and BASELINE in suite.methods and BASELINE not in methods:
         methods.append(BASELINE)
     return [Unit(d, m, t) for t in range(trials) for d in datasets for m in methods]
+
+
+def _refuse_known(option: str, files: Iterable[str], known: Collection[str]) -> None:
+    """A file with a name of the suite's own would be taken for what bears that name."""
+    for name in files:
+        if name in known:
+            raise UserError(f'{option}: {name} is a name of the suite itself; rename the file')
 
 
 def plan_stacks(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from hetpose.apis.suites.plan import HELDOUT, base_of
-from hetpose.apis.suites.store import DONE, Result
+from hetpose.apis.suites.store import DIVERGED, Result
 
 RECOMMENDED = 'recommended'
 CANDIDATES = ('anchored', 'anchored_student')
@@ -21,7 +22,8 @@ def with_recommended(results: Sequence[Result], variants: Sequence[Result] = ())
     """The results, and for each dataset and trial that has all candidates the recommended one.
 
     That is the candidate, or the variant of one, with the lowest NLL on the middle part of the
-    data (heldout protocol). Nothing is trained for it, and the test part is not looked at.
+    data (heldout protocol). Nothing is trained for it, and the test part is not looked at. One
+    that diverged is not chosen; the recommended one has diverged where all have.
 
     Args:
         results: under common settings.
@@ -34,17 +36,19 @@ def with_recommended(results: Sequence[Result], variants: Sequence[Result] = ())
             trained.setdefault((unit.dataset, unit.trial), {})[unit.method] = result
     chosen = []
     for found in trained.values():
-        if all(_can_be_chosen(found.get(name)) for name in CANDIDATES):
-            able = [result for result in found.values() if _can_be_chosen(result)]
-            best = min(able, key=lambda result: result.validation['nll'])  # type: ignore
-            chosen.append(replace(best, unit=replace(best.unit, method=RECOMMENDED), cost={}))
+        if all(name in found and _has_ended(found[name]) for name in CANDIDATES):
+            best = min(filter(_has_ended, found.values()), key=_validation_nll)
+            unit = replace(best.unit, method=RECOMMENDED)
+            chosen.append(replace(best, unit=unit, cost={}, divergence=None))
     return [*results, *chosen]
 
 
-def _can_be_chosen(result: Result | None) -> bool:
-    return (
-        result is not None
-        and result.settings.protocol == HELDOUT
-        and result.status == DONE
-        and result.validation.get('nll') is not None
-    )
+def _has_ended(result: Result) -> bool:
+    """Whether it diverged, or has the number by which it may be chosen."""
+    held_out = result.settings.protocol == HELDOUT
+    return held_out and (result.status == DIVERGED or result.validation.get('nll') is not None)
+
+
+def _validation_nll(result: Result) -> float:
+    value = result.validation.get('nll')
+    return math.inf if result.status == DIVERGED or value is None else value

@@ -83,16 +83,20 @@ def tabulate(suite: Suite, results: Iterable[Result]) -> Table:
 
 
 def not_better_than_baseline(table: Table) -> dict[str, list[str]]:
-    """Per dataset, the methods whose held-out NLL is not below that of the constant covariance."""
+    """Per dataset, the methods whose held-out NLL is not below that of the constant covariance.
+
+    A method that misses a trial is judged only where it diverged.
+    """
     losers = {}
     for dataset, metrics in table.items():
         nll = metrics.get('nll', {})
-        if BASELINE in nll:
+        if BASELINE in nll and nll[BASELINE].whole:
             limit = nll[BASELINE].mean
             losers[dataset] = [
                 method
                 for method, summary in nll.items()
-                if method != BASELINE and (summary.diverged or summary.mean >= limit)
+                if method != BASELINE
+                and (summary.diverged or (summary.whole and summary.mean >= limit))
             ]
     return losers
 
@@ -196,7 +200,9 @@ def cell(summary: Summary | None) -> str:
     if summary.count > 1:
         text += f' ± {number(summary.std)}'
     if summary.diverged:
-        return f'{text} ({summary.diverged} of {total} diverged)'
+        text += f' ({summary.diverged} of {total} diverged)'
+    if summary.missing:
+        text += f' ({total} of {total + summary.missing} trials)'
     return f'**{text}**' if summary.best else text
 
 

@@ -253,7 +253,8 @@ def goal_met(metrics: Mapping[str, Mapping[str, Summary]]) -> dict[str, bool]:
             for m in (BASELINE, *PAPER_METHODS)
             if m in metrics[name] and metrics[name][m].count
         ]
-        met[name.upper()] = all(metrics[name][RECOMMENDED].mean < value for value in rivals)
+        mine = metrics[name][RECOMMENDED]
+        met[name.upper()] = mine.whole and all(mine.mean < value for value in rivals)
     if 'mse' in metrics['mse']:
         limit = metrics['mse']['mse'].mean * (1 + SAME_MEAN)
         met['MSE'] = metrics['mse'][RECOMMENDED].mean <= limit

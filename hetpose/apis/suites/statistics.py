@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
@@ -21,29 +21,35 @@ class Summary:
     std: float
     count: int
     diverged: int
+    missing: int = 0  # trials that other methods have
     best: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the mean is over every trial, so that means can be compared."""
+        return self.count > 0 and not self.diverged and not self.missing
 
 
 def summarise(cells: Mapping[str, Mapping[int, float]]) -> dict[str, Summary]:
     """Per method: its summary over trials, and whether it is the best or tied with it.
 
     ``cells[method][trial]`` is a value, lower is better, infinite where the method diverged. A
-    method with a diverged trial cannot be best.
+    method with a diverged trial, or without a trial that another has, cannot be best.
     """
+    every = {trial for values in cells.values() for trial in values}
     summaries = {}
     for method, values in cells.items():
         finite = np.array([v for v in values.values() if math.isfinite(v)])
         mean = float(finite.mean()) if len(finite) else math.inf
         std = float(finite.std(ddof=1)) if len(finite) > 1 else 0.0
-        summaries[method] = Summary(mean, std, len(finite), len(values) - len(finite))
-    whole = {m: s.mean for m, s in summaries.items() if s.count and not s.diverged}
+        missing = len(every - set(values))
+        summaries[method] = Summary(mean, std, len(finite), len(values) - len(finite), missing)
+    whole = {m: s.mean for m, s in summaries.items() if s.whole}
     if not whole:
         return summaries
     winner = min(whole, key=whole.__getitem__)
     return {
-        method: Summary(
-            **{**vars(s), 'best': method in whole and tied(cells[winner], cells[method])}
-        )
+        method: replace(s, best=s.whole and tied(cells[winner], cells[method]))
         for method, s in summaries.items()
     }
 

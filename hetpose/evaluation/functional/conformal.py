@@ -1,10 +1,10 @@
 """Split conformal ellipsoids: coverage with a finite-sample guarantee, also for a wrong model.
 
-The score of a sample is how much its Gaussian ellipsoid of the wanted level has to be scaled to
-reach the truth: s = rᵀΛr / q, q the χ² quantile of the present dimensions, or that of a Student-t
-(``squared_radius``) where its degrees of freedom are given. The ceil((n +
-1)·level)-th smallest of n held-out scores is a scale that covers a new, exchangeable sample with
-probability of at least ``level``.
+The score of a sample is how much its ellipsoid of the wanted level has to be scaled to reach the
+truth: s = rᵀΛr / q, q the χ² quantile of the present dimensions, or that of a Student-t
+(``squared_radius``) where its degrees of freedom are given. The ceil((n + 1)·level)-th smallest of
+n held-out scores is a scale that covers a new, exchangeable sample with probability of at least
+``level``.
 """
 
 from __future__ import annotations
@@ -62,12 +62,15 @@ def scale_scores(
 
 @dataclass(frozen=True)
 class ConformalEllipsoids:
-    """Ellipsoids {y : rᵀΛr ≤ scale · χ² quantile}, fitted by ``fit``.
+    """Ellipsoids {y : rᵀΛr ≤ scale · quantile}, fitted by ``fit``.
+
+    The quantile is that of χ², or of the sample's Student-t: a scale that was fitted with degrees
+    of freedom is used with them.
 
     kind 'whole': one ellipsoid of all dimensions; 'per_block': an ellipsoid per block (joint),
     each with the guarantee by itself; 'simultaneous': one scale such that all present blocks lie
     in theirs at once with the guarantee. scale: one number, or K for 'per_block'. count: held-out
-    samples behind each scale.
+    samples behind each scale. student: whether degrees of freedom were given, None if unknown.
     """
 
     kind: str
@@ -75,6 +78,7 @@ class ConformalEllipsoids:
     block: int
     scale: tuple[float, ...]
     count: tuple[int, ...]
+    student: bool | None = None
 
     @classmethod
     def fit(
@@ -96,7 +100,14 @@ class ConformalEllipsoids:
         scores = cls._scores(residual, covariance, mask, level, kind, block, degrees_of_freedom)
         scale = tuple(conformal_quantile(column, level) for column in scores.mT)
         count = tuple(int(n) for n in (~scores.isnan()).sum(0))
-        return cls(kind, level, block, scale, count)
+        return cls(kind, level, block, scale, count, degrees_of_freedom is not None)
+
+    def _check(self, degrees_of_freedom: object) -> None:
+        if self.student is not None and self.student != (degrees_of_freedom is not None):
+            fitted, given = ('with', 'without') if self.student else ('without', 'with')
+            raise ValueError(
+                f'degrees_of_freedom: the ellipsoids were fitted {fitted} them, not {given}'
+            )
 
     @staticmethod
     def _scores(
@@ -130,6 +141,7 @@ class ConformalEllipsoids:
 
         A block with nothing present counts as inside.
         """
+        self._check(degrees_of_freedom)
         settings = self.level, self.kind, self.block
         scores = self._scores(residual, covariance, mask, *settings, degrees_of_freedom)
         return ~(scores > torch.tensor(self.scale, dtype=scores.dtype, device=scores.device))
@@ -140,6 +152,7 @@ class ConformalEllipsoids:
         """Squared Mahalanobis radius of each ellipsoid of ``dims`` present dimensions, for a
         sample with these degrees of freedom.
         """
+        self._check(degrees_of_freedom)
         nu = degrees_of_freedom
         quantile = squared_radius(
             self.level, dims, None if nu is None else torch.tensor(nu, dtype=torch.float64)
@@ -157,4 +170,6 @@ class ConformalEllipsoids:
     def from_dict(cls, values: dict[str, Any]) -> ConformalEllipsoids:
         """The inverse of ``to_dict``."""
         scale = tuple(math.inf if s is None else float(s) for s in values['scale'])
-        return cls(values['kind'], values['level'], values['block'], scale, tuple(values['count']))
+        settings = {name: values[name] for name in ('kind', 'level', 'block')}
+        known = values.get('student')
+        return cls(scale=scale, count=tuple(values['count']), student=known, **settings)

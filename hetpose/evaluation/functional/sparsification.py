@@ -66,7 +66,7 @@ def sparsification(
     A Student-t is ranked as the Gaussian that has the same 90% ellipsoid. Its own tr Σ, which is
     ν/(ν − 2)·tr S, would rank by a tail that nobody has seen: it grows without bound as ν tends to
     2, while the errors of real data are bounded, by the image if nothing else. Where all ν are
-    equal the two rankings are one.
+    equal and nothing is missing the two rankings are one.
 
     Shapes: (N, d), (N, d, d), mask (N, d), degrees_of_freedom (N,).
     """

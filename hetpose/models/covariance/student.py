@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from hetpose.models.covariance.anchored import ResidualAnchor
     from hetpose.ops.taylor.terms import TaylorTerms
 
-LOWEST = 2.1
+LOWEST, START = 2.1, 5.0
+LEAST_LOWEST = 2.001  # nearer to 2, ν/(ν − 2) overflows in single precision
 INHERITED = ('taylor_order', 'diagonal', 'only_dim', 'starts_at_zero', 'anchored', 'relocates')
 
 
@@ -34,9 +35,10 @@ class StudentCovariance(CovarianceParameterisation):
         scale: config of the parameterisation of S.
         lowest: ν stays above it. It must be above 2, or there is no covariance to predict, and
             Σ stays below lowest/(lowest − 2)·S. Errors with heavier tails than that pay for it in
-            likelihood.
+            likelihood. From 2.001 on ν/(ν − 2) is a number in single precision.
         start: ν at raw outputs of 0.
-        floor: that of the scale, where its config has none.
+        floor: that of the scale, where its config has none. It is the smallest eigenvalue that Σ
+            may have at ν = ``start``; at larger ν Σ is up to 1 − 2/start times smaller.
     """
 
     heavy_tailed = True
@@ -45,14 +47,16 @@ class StudentCovariance(CovarianceParameterisation):
         self,
         scale: dict[str, Any],
         lowest: float = LOWEST,
-        start: float = 5.0,
+        start: float = START,
         floor: float | None = None,
     ) -> None:
         config = dict(scale) if floor is None else {'floor': floor, **scale}
         built: CovarianceParameterisation = MODELS.build(config)
         super().__init__(built.floor)
-        if not 2 < lowest < start:
-            raise ValueError(f'expected 2 < lowest < start, got lowest {lowest}, start {start}')
+        if not LEAST_LOWEST <= lowest < start:
+            raise ValueError(
+                f'expected {LEAST_LOWEST} <= lowest < start, got lowest {lowest}, start {start}'
+            )
         if built.heavy_tailed or not built.trainable:
             raise ValueError(f'{config["type"]} cannot be the scale of a Student-t')
         self.lowest = float(lowest)

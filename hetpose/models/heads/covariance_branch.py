@@ -87,15 +87,17 @@ class CovarianceBranch(nn.Module):
     """Σ = parameterisation(net(z)), with the gradient stopped at z.
 
     The network has d² + 2 outputs whatever the parameterisation, which reads as many as it needs,
-    so that a switch keeps every weight; without ``spare`` ones it has those of its own
-    parameterisation only. The last layer starts at Σ = I for every z.
+    so that a switch keeps every weight; more where its own parameterisation or ``outputs`` ask for
+    more. Without ``spare`` ones it has those of its own parameterisation only. The last layer
+    starts at Σ = I for every z.
 
     Args:
         in_dim: m.
         dim: d.
         covariance: config of the parameterisation.
         width, blocks: size of the residual network.
-        spare: whether there are outputs for every parameterisation.
+        spare: whether there are d² + 2 outputs, enough for nearly every parameterisation.
+        outputs: least number of outputs, for a switch to one that needs more.
         evidence: n further inputs, which are scaled to mean 0 and variance 1 over what is trained
             on.
     """
@@ -109,6 +111,7 @@ class CovarianceBranch(nn.Module):
         blocks: int = 2,
         spare: bool = True,
         evidence: int = 0,
+        outputs: int = 0,
     ) -> None:
         super().__init__()
         self.dim = dim
@@ -116,7 +119,8 @@ class CovarianceBranch(nn.Module):
         self.parameterisation: CovarianceParameterisation = MODELS.build(covariance)
         self.parameterisation.prepare(dim)  # a moving average copies buffers of their final size
         needed = self.parameterisation.num_outputs(dim)
-        outputs = max(dim * dim + 2, needed) if spare else needed
+        outputs = max(dim * dim + 2, needed, outputs) if spare else needed
+        self.outputs = outputs if needed else 0
         self.norm = nn.BatchNorm1d(evidence, affine=False) if evidence else None
         self.net = ResidualMLP(in_dim + evidence, outputs, width, blocks) if needed else None
         self.init_weights()
@@ -161,10 +165,16 @@ class CovarianceBranch(nn.Module):
         if dict(covariance) == self.config:
             return
         built: CovarianceParameterisation = MODELS.build(covariance)
-        if self.net is None and built.num_outputs(self.dim):
+        needed = built.num_outputs(self.dim)
+        if self.net is None and needed:
             raise ValueError(
                 f'a model built with {self.config["type"]} has no covariance network: '
                 f'it cannot switch to {covariance["type"]}'
+            )
+        if needed > self.outputs:
+            raise ValueError(
+                f'{covariance["type"]} needs {needed} outputs of a network with {self.outputs}: '
+                f'build the model with covariance_outputs={needed}'
             )
         built.prepare(self.dim)
         goes_on = same_meaning(covariance, self.config)

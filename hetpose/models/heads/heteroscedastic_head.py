@@ -72,6 +72,8 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         bottleneck_dim: m.
         covariance_width, covariance_blocks: size of the residual network from z to the raw
             covariance outputs.
+        covariance_outputs: outputs of that network, where d² + 2 are too few for a covariance that
+            the training switches to.
         temperature: the softmax's, on heatmaps that peak at 1. At 20 the background of a 64×64 map
             weighs under 0.01%.
         learn_temperature: train its logarithm with the rest.
@@ -102,6 +104,7 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
         bottleneck_dim: int = 64,
         covariance_width: int = 256,
         covariance_blocks: int = 2,
+        covariance_outputs: int = 0,
         temperature: float = 20.0,
         learn_temperature: bool = False,
         loss: dict | None = None,
@@ -135,6 +138,7 @@ class HeteroscedasticHead(Switchable, HeatmapHead):
             covariance_width,
             covariance_blocks,
             evidence=STATISTICS * out_channels if heatmap_evidence else 0,
+            outputs=covariance_outputs,
         )
         self.objective: Objective
         self._go_to(Phase(0, objective, covariance))

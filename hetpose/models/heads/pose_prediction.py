@@ -19,6 +19,7 @@ from hetpose.ops.affine import scale_covariance, transform_covariance, transform
 from hetpose.ops.disc import disc_probability
 from hetpose.ops.distribution import Distribution
 from hetpose.ops.spd import NotPositiveDefiniteError, joint_blocks, to_float64
+from hetpose.ops.student import covariance_from_scale
 from hetpose.ops.validation import NotFiniteError
 
 
@@ -30,6 +31,8 @@ def fuse_mirrored(
 ) -> Distribution:
     """Fuse the predictions of an image and of its mirror image: μ = ½(μ₁ + μ₂), Σ = ½(Σ₁ + Σ₂).
 
+    Of Student-t it is the scale that is averaged, S = ½(S₁ + S₂), and Σ = ν/(ν − 2)·S with the
+    fused ν: a view whose ν is near 2 has a Σ that is large without its ellipses being large.
     The second is first mirrored back: x ↦ c − x, left and right joints exchanged,
     Σ ↦ (P⊗diag(−1, 1)) Σ (P⊗diag(−1, 1))ᵀ. ½(Σ₁ + Σ₂) bounds the covariance of the averaged
     residual ½(r₁ + r₂) from above, with equality where r₁ = r₂, as for the noise of the label; the
@@ -43,13 +46,11 @@ def fuse_mirrored(
     mean = straight.mean
     mirror = mean.new_tensor([[-1.0, 0.0, mirror_offset], [0.0, 1.0, 0.0]])
     points = transform_points(mirrored.mean.unflatten(-1, (-1, 2)), mirror, permutation)
-    other = transform_covariance(mirrored.covariance, mirror, permutation)
-    return Distribution(
-        0.5 * (mean + points.flatten(-2)),
-        0.5 * (straight.covariance + other),
-        fuse_tails(straight.degrees_of_freedom, mirrored.degrees_of_freedom),
-        block=2,
-    )
+    covariance = 0.5 * (straight.scale + transform_covariance(mirrored.scale, mirror, permutation))
+    nu = fuse_tails(straight.degrees_of_freedom, mirrored.degrees_of_freedom)
+    if nu is not None:
+        covariance = covariance_from_scale(covariance, nu)
+    return Distribution(0.5 * (mean + points.flatten(-2)), covariance, nu, block=2)
 
 
 def fuse_heatmaps(

@@ -28,6 +28,19 @@ def fitted(tmp_path_factory):
     return folder, report
 
 
+@pytest.mark.parametrize(
+    ('setting', 'message'),
+    [
+        (dict(tails='Student'), "unknown tails 'Student'; known: auto, gaussian, student"),
+        (dict(lowest=2.0), 'lowest must lie between 2.001 and 5'),
+        (dict(lowest=5.0), 'lowest must lie between 2.001 and 5'),
+    ],
+)
+def test_settings_that_cannot_be_fitted_are_refused_before_the_fit(setting, message) -> None:
+    with pytest.raises(UserError, match=message):
+        FitSettings(**setting)
+
+
 def test_the_report_compares_six_forms_and_says_that_nothing_changed(fitted):
     folder, report = fitted
     assert report.unchanged == 0

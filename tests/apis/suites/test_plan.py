@@ -6,6 +6,7 @@ from hetpose.apis.suites.plan import (
     BASELINE,
     MOST_TRIALS,
     SUITES,
+    Given,
     Settings,
     find_suite,
     plan_stacks,
@@ -45,6 +46,22 @@ def test_heldout_always_has_the_baseline_and_paper_only_what_was_asked():
 def test_bad_choices(arguments, message):
     with pytest.raises(UserError, match=message):
         plan_units(SUITES['uci'], settings(), **arguments)
+
+
+def test_tables_of_ones_own_come_on_top_of_named_sets_and_stand_for_all_else():
+    given = Given(tables=('/somewhere/mine.csv',))
+    for named, planned in ((None, {'mine'}), (['air'], {'air', 'mine'}), (['mine'], {'mine'})):
+        units = plan_units(SUITES['uci'], settings(), ['nll'], named, 1, given)
+        assert {unit.dataset for unit in units} == planned
+
+
+@pytest.mark.parametrize(
+    'given', [Given(tables=('x/concrete.csv',)), Given(methods=('x/nll.py',))]
+)
+def test_a_file_with_a_name_of_the_suite_is_refused(given):
+    """The report would set the published numbers beside it."""
+    with pytest.raises(UserError, match='is a name of the suite itself; rename the file'):
+        plan_units(SUITES['uci'], settings(), ['mse'], None, 1, given)
 
 
 def test_bad_epochs_protocol_and_suite():

@@ -4,7 +4,7 @@ import pytest
 
 from hetpose.apis.suites.plan import Settings, Unit
 from hetpose.apis.suites.recommended import CANDIDATES, RECOMMENDED, with_recommended
-from hetpose.apis.suites.store import DIVERGED, Result
+from hetpose.apis.suites.store import DIVERGED, DONE, Result
 
 SETTINGS = Settings('uci', 'heldout', 2)
 
@@ -45,9 +45,24 @@ def test_every_trial_chooses_for_itself() -> None:
     assert chosen(results) == {0: 10.0, 1: 40.0}, 'a trial without both candidates has none'
 
 
-def test_a_diverged_candidate_and_the_paper_protocol_choose_nothing() -> None:
-    diverged = [result(CANDIDATES[0]), result(CANDIDATES[1], status=DIVERGED)]
-    assert chosen(diverged) == {}
+@pytest.mark.parametrize('broken', CANDIDATES)
+def test_a_diverged_candidate_loses_its_trial_and_not_the_hard_trial_its_place(broken) -> None:
+    results = [
+        result(name, test=7.0, **({'status': DIVERGED} if name == broken else {}))
+        for name in CANDIDATES
+    ]
+    assert chosen(results) == {0: 7.0}
+    assert with_recommended(results)[-1].status == DONE
+
+
+def test_where_all_candidates_diverged_the_recommended_one_has() -> None:
+    results = [result(name, status=DIVERGED, divergence={'step': 3}) for name in CANDIDATES]
+    found = with_recommended(results)[-1]
+    assert (found.unit.method, found.status) == (RECOMMENDED, DIVERGED)
+    assert found.divergence is None, 'the candidates tell where'
+
+
+def test_the_paper_protocol_chooses_nothing() -> None:
     on_training_data = Settings('uci', 'paper', 2)
     assert chosen([result(name, settings=on_training_data) for name in CANDIDATES]) == {}
 

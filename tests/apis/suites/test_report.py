@@ -58,6 +58,17 @@ def test_uci_table(tmp_path):
     assert entry['paper'] == {'mean': 8.96, 'std': 0.29}
 
 
+def test_a_method_with_fewer_trials_says_so_and_is_not_judged(tmp_path):
+    values = {'homoscedastic': [2.0, 2.1, 2.2], 'anchored': [1.0, 1.1, 1.3], 'nll': [0.5]}
+    write(tmp_path, 'uci', 'heldout', values, 'concrete')
+    text = build_report(tmp_path)
+    assert '| nll ' in text
+    assert '0.500 (1 of 3 trials)' in text
+    assert '**1.133 ± 0.153**' in text
+    write(tmp_path, 'uci', 'heldout', {'nll': [7.0]}, 'concrete')
+    assert 'nll ▽' not in build_report(tmp_path)
+
+
 def test_paper_protocol_marks_no_losers(tmp_path):
     write(tmp_path, 'uci', 'paper', {'homoscedastic': [1.0], 'nll': [2.0]}, 'air')
     assert '▽' not in build_report(tmp_path)

@@ -43,6 +43,14 @@ def test_a_diverged_trial_cannot_win():
     assert summaries['broken'].mean == pytest.approx(0.1)
 
 
+def test_a_method_that_misses_a_trial_cannot_win():
+    """The one trial that it has is the easy one; on that the other is better."""
+    summaries = summarise({'few': {0: 1.2}, 'all': trials(1.0, 3.0, 3.1)})
+    assert summaries['all'].best
+    assert not summaries['few'].best
+    assert (summaries['few'].missing, summaries['all'].missing) == (2, 0)
+
+
 def test_all_diverged():
     summary = summarise({'a': trials(math.inf, math.inf)})['a']
     assert (summary.count, summary.diverged, summary.best) == (0, 2, False)

@@ -20,9 +20,12 @@ from hetpose.evaluation.functional.energy_score import energy_score, energy_scor
 from hetpose.evaluation.functional.pose import pose_scores, score_means
 from hetpose.evaluation.functional.recalibration import fit_per_block, fit_scale_and_floor
 from hetpose.evaluation.functional.scores import calibration_scores
+from hetpose.ops.disc import disc_probability
 from hetpose.ops.distribution import Distribution
+from hetpose.ops.gate import moving_probability
 from hetpose.ops.gaussian import mahalanobis_squared
 from hetpose.ops.student import predictive_nll, sample, scale_from_covariance
+from hetpose.visualization.geometry import coverage_radius
 
 D = torch.float64
 COUNT, DIM = 6000, 4
@@ -37,6 +40,31 @@ def draws(count: int = COUNT, dim: int = DIM) -> tuple[Tensor, Tensor, Tensor, T
     residual = sample(torch.zeros(count, dim, dtype=D), scale, nu, 1)[0]
     mask = torch.rand(count, dim) > 0.2
     return torch.where(mask, residual, torch.nan), covariance, mask, nu
+
+
+ONE = torch.ones(3, 2, dtype=D)
+EYE = torch.eye(2, dtype=D).expand(3, 2, 2)
+
+
+@pytest.mark.parametrize('nu', [1.5, 2.0, float('nan')])
+@pytest.mark.parametrize(
+    'call',
+    [
+        lambda nu: pit(ONE, EYE, None, nu),
+        lambda nu: marginal_pit(ONE, EYE, None, nu),
+        lambda nu: squared_radius(0.9, 2, nu),
+        lambda nu: ConformalEllipsoids.fit(ONE, EYE, degrees_of_freedom=nu),
+        lambda nu: fit_scale_and_floor(ONE, EYE, degrees_of_freedom=nu),
+        lambda nu: energy_score(ONE, EYE, None, nu),
+        lambda nu: disc_probability(EYE, 1.0, nu),
+        lambda nu: moving_probability(ONE, EYE, 8.0, nu),
+        lambda nu: coverage_radius(0.9, nu[0].item()),
+    ],
+    ids=['pit', 'marginal_pit', 'radius', 'conformal', 'scale', 'energy', 'disc', 'gate', 'drawn'],
+)
+def test_tails_without_a_covariance_are_an_error_that_names_them(call, nu) -> None:
+    with pytest.raises(ValueError, match='degrees_of_freedom: (expected|holds NaN)'):
+        call(torch.full((3,), nu, dtype=D))
 
 
 def endless(count: int = COUNT) -> Tensor:
@@ -143,6 +171,9 @@ def test_conformal_scale_of_a_right_model_is_one(kind) -> None:
     inside = fitted.contains(residual, covariance, mask, nu)
     known = mask.unflatten(-1, (-1, 2)).any(-1) if kind == 'per_block' else mask.any(-1)[:, None]
     assert inside[known].double().mean() == pytest.approx(0.9, abs=0.01)
+    with pytest.raises(ValueError, match='fitted with them, not without'):
+        fitted.radius_squared(2)
+    assert ConformalEllipsoids.from_dict(fitted.to_dict()) == fitted
     (first, *_) = fitted.radius_squared(2, 5.0)
     assert first == pytest.approx(
         fitted.scale[0] * squared_radius(0.9, 2, torch.tensor(5.0, dtype=D)).item()

@@ -101,8 +101,9 @@ def test_takes_the_floor_of_a_suite() -> None:
 @pytest.mark.parametrize(
     ('settings', 'message'),
     [
-        (dict(lowest=2.0), '2 < lowest < start'),
-        (dict(start=2.05), '2 < lowest < start'),
+        (dict(lowest=2.0), '2.001 <= lowest < start'),
+        (dict(lowest=2 + 1e-8), '2.001 <= lowest < start'),
+        (dict(start=2.05), '2.001 <= lowest < start'),
     ],
 )
 def test_no_covariance_without_a_second_moment(settings, message) -> None:

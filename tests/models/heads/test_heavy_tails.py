@@ -5,12 +5,13 @@ import pytest
 import torch
 from helpers_pose import DIM, JOINTS, estimator, sample
 
+from hetpose.evaluation.functional.calibration import squared_radius
 from hetpose.evaluation.metrics.calibration import read_sample
 from hetpose.evaluation.metrics.pose import HeteroscedasticPoseMetric
-from hetpose.models.heads.pose_prediction import fuse_tails
+from hetpose.models.heads.pose_prediction import fuse_mirrored, fuse_tails
 from hetpose.ops.disc import disc_probability
 from hetpose.ops.distribution import Distribution
-from hetpose.ops.student import negative_log_likelihood, predictive_nll
+from hetpose.ops.student import covariance_from_scale, negative_log_likelihood, predictive_nll
 
 OBJECTIVE = dict(type='StudentNLLObjective')
 SCALES = [
@@ -82,6 +83,20 @@ def test_a_gaussian_head_is_as_it_was() -> None:
     assert shapes == others
     (predicted, *_) = plain.eval().predict(images(), samples())
     assert 'degrees_of_freedom' not in predicted.pred_instances
+
+
+def test_flips_average_the_scale_and_not_the_covariance() -> None:
+    """Both views have the same ellipses but for their tails: the fused ones lie between them."""
+    nu = torch.tensor([2.1]), torch.tensor([5.3])
+    eye = torch.eye(2)[None]
+    first, second = (Distribution(torch.zeros(1, 2), covariance_from_scale(eye, v), v) for v in nu)
+    fused = fuse_mirrored(first, second, [0], 0.0)
+    torch.testing.assert_close(fused.scale, eye)
+    areas = [
+        squared_radius(0.9, 2, p.degrees_of_freedom) * p.covariance[:, 0, 0]
+        for p in (second, fused, first)
+    ]
+    assert areas == sorted(areas)
 
 
 def test_flips_fuse_the_tails() -> None:
