@@ -193,7 +193,7 @@ def _decoder(head: Any, features: tuple[int, int, int], size: tuple[int, int]) -
 
 
 def _is(quality: str, covariance: str) -> bool:
-    """Whether a parameterisation says of itself that it is 'anchored' or 'heavy_tailed'."""
+    """Whether a parameterisation calls itself 'anchored' or 'heavy_tailed'."""
     kind = MODELS.get(covariance)
     if kind is None:
         raise UserError(f'unknown covariance {covariance!r}: see docs/objectives.md')

@@ -18,7 +18,7 @@ def to_supervision(predictions: Sequence[Mapping[str, Any]]) -> Any:
     pixels², is what supervision's ellipse annotators read; ``data['full_covariance']``
     (N, 2K, 2K), ``data['bbox']`` (N, 4), ``data['track_id']`` (N,) and
     ``data['degrees_of_freedom']`` (N,) are there where the predictions have them. Supervision
-    draws Σ as that of a Gaussian: of a Student-t its ellipses hold another share than they say.
+    draws Σ as that of a Gaussian: of a Student-t its ellipses hold another share than they claim.
 
     Args:
         predictions: ``result['predictions'][0]`` of the inferencer, or what its JSON file holds

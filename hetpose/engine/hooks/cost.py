@@ -21,7 +21,7 @@ WARM_UP_STEPS = 5
 
 @dataclass
 class PhaseCost:
-    """What the steps of one phase took: seconds each, and bytes at most in the first ones."""
+    """The steps of one phase: seconds of each, and the most bytes in the first ones."""
 
     base: int
     highest: int = 0
