@@ -26,12 +26,12 @@ LINEAR = 1.0  # nats around 0 within which the axis is linear
 
 def draw_overview(suite: Suite, results: Sequence[Result], path: Path) -> Path | None:
     """Write the figure; None where no dataset has both the baseline and another method."""
-    nll: dict[str, dict[str, list[float]]] = {}
+    nll: dict[str, dict[str, dict[int, float]]] = {}  # by dataset, method and trial
     for result in results:
         value = result.metric('nll')
         if value is not None:
             by_method = nll.setdefault(result.unit.dataset, {})
-            by_method.setdefault(result.unit.method, []).append(value)
+            by_method.setdefault(result.unit.method, {})[result.unit.trial] = value
     datasets = [name for name in suite.present(results) if BASELINE in nll.get(name, {})]
     trained = {m for d in datasets for m in nll[d]} - {BASELINE, RECOMMENDED}
     methods = sorted(trained, key=rank)
@@ -44,10 +44,11 @@ def draw_overview(suite: Suite, results: Sequence[Result], path: Path) -> Path |
             places: list[int] = []
             values: list[float] = []
             for row, dataset in enumerate(datasets):
-                if method in nll[dataset]:
-                    gain = float(np.mean(nll[dataset][method]) - np.mean(nll[dataset][BASELINE]))
+                own, constant = nll[dataset].get(method, {}), nll[dataset][BASELINE]
+                common = sorted(own.keys() & constant.keys())
+                if common:
                     places.append(row)
-                    values.append(gain)
+                    values.append(float(np.mean([own[t] - constant[t] for t in common])))
             furthest = max([furthest, *(abs(value) for value in values if np.isfinite(value))])
             colour, dashes = line_of(method)
             filled = colour if dashes == SOLID else 'white'
@@ -56,6 +57,7 @@ def draw_overview(suite: Suite, results: Sequence[Result], path: Path) -> Path |
         ax.axvline(0.0, color='black', linewidth=0.8)
         if furthest > LINEAR:
             ax.set_xscale('symlog', linthresh=LINEAR)
+            ax.autoscale(axis='x')  # the margins of a linear axis would cut the outermost points
         ax.set_yticks(range(len(datasets)), datasets)
         ax.set_ylim(len(datasets) - 0.5, -0.5)
         ax.set_xlabel('NLL minus that of one constant covariance (nats; left is better)')
