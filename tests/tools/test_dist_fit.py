@@ -17,9 +17,18 @@ from hetpose.engine.checkpoint import read_checkpoint
 TESTS = Path(__file__).resolve().parents[1]
 
 
+def before_norm(name: str, weights: dict[str, torch.Tensor]) -> bool:
+    """Whether it is a bias that a batch norm takes away again.
+
+    Its gradient is 0 but for rounding, which differs with where an array lies in memory, and Adam
+    makes a step of any rounding.
+    """
+    return name.endswith('.2.bias') and name.replace('.2.bias', '.3.running_mean') in weights
+
+
 @pytest.mark.slow
 def test_two_processes_fit_what_one_fits(tmp_path: Path) -> None:
-    torch.set_num_threads(1)  # as each of the two: Adam makes a step of any rounding
+    torch.set_num_threads(1)  # as each of the two
     config, checkpoint = write_foreign(tmp_path, 'heatmap', 600)  # three files of the cache
     with config.open('a') as file:
         file.write("\ncustom_imports = dict(imports=['helpers_posthoc'])\n")
@@ -52,7 +61,11 @@ def test_two_processes_fit_what_one_fits(tmp_path: Path) -> None:
     )
     assert one.keys() == two.keys()
     for name, value in one.items():
-        torch.testing.assert_close(two[name], value, rtol=1e-4, atol=1e-5, msg=name)
+        if before_norm(name, one):
+            continue
+        bias = name.replace('.3.running_mean', '.2.bias')  # the mean moves with it
+        moved = (one[bias] - two[bias]).abs().max().item() if before_norm(bias, one) else 0.0
+        torch.testing.assert_close(two[name], value, rtol=1e-4, atol=1e-5 + moved, msg=name)
     calibrations = [
         json.loads((tmp_path / name / 'calibration' / 'calibration.json').read_text())
         for name in ('one', 'two')
