@@ -36,19 +36,16 @@ def with_recommended(results: Sequence[Result], variants: Sequence[Result] = ())
             trained.setdefault((unit.dataset, unit.trial), {})[unit.method] = result
     chosen = []
     for found in trained.values():
-        if all(name in found and _has_ended(found[name]) for name in CANDIDATES):
-            best = min(filter(_has_ended, found.values()), key=_validation_nll)
+        known = {name: nll for name in found if (nll := _validation_nll(found[name])) is not None}
+        if known.keys() >= set(CANDIDATES):
+            best = found[min(known, key=known.__getitem__)]
             unit = replace(best.unit, method=RECOMMENDED)
             chosen.append(replace(best, unit=unit, cost={}, divergence=None))
     return [*results, *chosen]
 
 
-def _has_ended(result: Result) -> bool:
-    """Whether it diverged, or has the number by which it may be chosen."""
-    held_out = result.settings.protocol == HELDOUT
-    return held_out and (result.status == DIVERGED or result.validation.get('nll') is not None)
-
-
-def _validation_nll(result: Result) -> float:
-    value = result.validation.get('nll')
-    return math.inf if result.status == DIVERGED or value is None else value
+def _validation_nll(result: Result) -> float | None:
+    """The NLL by which it may be chosen: infinite if it diverged, None where there is none."""
+    if result.settings.protocol != HELDOUT:
+        return None
+    return math.inf if result.status == DIVERGED else result.validation.get('nll')

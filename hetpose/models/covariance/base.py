@@ -102,6 +102,15 @@ class CovarianceParameterisation(nn.Module, ABC):
                 f'{type(self).__name__} is defined for dimension {self.only_dim} only, got {dim}'
             )
 
+    def check_outputs(self, dim: int, available: int) -> None:
+        """Refuse a network that was built with fewer outputs than the parameterisation reads."""
+        needed = self.num_outputs(dim)
+        if needed > available:
+            raise ValueError(
+                f'{type(self).__name__} needs {needed} outputs of a network with {available}: '
+                f'build the model with covariance_outputs={needed}'
+            )
+
 
 def square(raw: Tensor, dim: int) -> Tensor:
     """Raw outputs (..., d²) as a matrix (..., d, d)."""

@@ -165,17 +165,12 @@ class CovarianceBranch(nn.Module):
         if dict(covariance) == self.config:
             return
         built: CovarianceParameterisation = MODELS.build(covariance)
-        needed = built.num_outputs(self.dim)
-        if self.net is None and needed:
+        if self.net is None and built.num_outputs(self.dim):
             raise ValueError(
                 f'a model built with {self.config["type"]} has no covariance network: '
                 f'it cannot switch to {covariance["type"]}'
             )
-        if needed > self.outputs:
-            raise ValueError(
-                f'{covariance["type"]} needs {needed} outputs of a network with {self.outputs}: '
-                f'build the model with covariance_outputs={needed}'
-            )
+        built.check_outputs(self.dim, self.outputs)
         built.prepare(self.dim)
         goes_on = same_meaning(covariance, self.config)
         if goes_on:

@@ -240,12 +240,7 @@ class HeteroscedasticRegressor(Switchable, BaseModel):
         if self.covariance is not None and phase.covariance == self.phase.covariance:
             return self.covariance
         built: CovarianceParameterisation = MODELS.build(phase.covariance)
-        needed = built.num_outputs(self.out_dim)
-        if needed > self.outputs:
-            raise ValueError(
-                f'{type(built).__name__} needs {needed} outputs of a network with {self.outputs}: '
-                f'build the model with covariance_outputs={needed}'
-            )
+        built.check_outputs(self.out_dim, self.outputs)
         built.prepare(self.out_dim)
         goes_on = same_meaning(phase.covariance, self.phase.covariance)
         if built.relocates and self.phase.objective is not None and not goes_on:
