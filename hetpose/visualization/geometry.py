@@ -7,10 +7,12 @@ image.
 from __future__ import annotations
 
 import numpy as np
+import torch
 from mmengine.structures import InstanceData
 from mmpose.structures import PoseDataSample
 
 from hetpose.ops.spd import joint_blocks
+from hetpose.ops.student import check_degrees_of_freedom
 
 
 def coverage_radius(coverage: float, degrees_of_freedom: float | None = None) -> float:
@@ -23,8 +25,7 @@ def coverage_radius(coverage: float, degrees_of_freedom: float | None = None) ->
         raise ValueError(f'coverage must lie between 0 and 1, got {coverage}')
     if degrees_of_freedom is None or np.isinf(degrees_of_freedom):
         return float(np.sqrt(-2 * np.log1p(-coverage)))
-    if not degrees_of_freedom > 2:
-        raise ValueError(f'degrees_of_freedom: expected a number > 2, got {degrees_of_freedom:g}')
+    check_degrees_of_freedom(torch.as_tensor(degrees_of_freedom), lowest=2)
     grown = np.expm1(-2 / degrees_of_freedom * np.log1p(-coverage))
     return float(np.sqrt((degrees_of_freedom - 2) * grown))
 

@@ -55,19 +55,14 @@ def summarise(cells: Mapping[str, Mapping[int, float]]) -> dict[str, Summary]:
 
 
 def tied(first: Mapping[int, float], second: Mapping[int, float]) -> bool:
-    """Whether two methods cannot be told apart at the 5% level.
+    """Whether two methods, run in the same trials, cannot be told apart at the 5% level.
 
-    Trials share data, weights and batches, so the test is the paired t-test over their common
-    trials; Welch's test if these are fewer than three. Fewer than three trials allow no test:
-    then only equal means tie.
+    Trials share data, weights and batches, so the test is the paired t-test. Fewer than three
+    trials allow no test: then only equal means tie.
     """
-    common = sorted(set(first) & set(second))
-    if len(common) >= FEWEST:
-        difference = np.array([first[t] - second[t] for t in common])
-        if np.ptp(difference) == 0:  # no spread: the test statistic is 0/0 or infinite
-            return bool(difference[0] == 0)
-        return bool(stats.ttest_1samp(difference, 0.0).pvalue > LEVEL)
-    a, b = np.array(list(first.values())), np.array(list(second.values()))
-    if min(len(a), len(b)) < FEWEST or np.ptp(a) + np.ptp(b) == 0:
-        return bool(a.mean() == b.mean())
-    return bool(stats.ttest_ind(a, b, equal_var=False).pvalue > LEVEL)
+    difference = np.array([first[trial] - second[trial] for trial in first])
+    if len(difference) < FEWEST:
+        return bool(np.mean(list(first.values())) == np.mean(list(second.values())))
+    if np.ptp(difference) == 0:  # no spread: the test statistic is 0/0 or infinite
+        return bool(difference[0] == 0)
+    return bool(stats.ttest_1samp(difference, 0.0).pvalue > LEVEL)
