@@ -22,7 +22,7 @@ from hetpose.errors import UserError, unknown_name
 from hetpose.ops.neighbours import pseudo_covariances
 from hetpose.ops.spd import symmetric_sqrt
 
-NEARLY_CONSTANT = 1e-12  # range of a column, relative to its mean
+NEARLY_CONSTANT = 1e-12  # range of a column, relative to its largest value
 PROTOCOLS = ('heldout', 'paper')
 SPLITS = ('train', 'val', 'test')
 HELDOUT_FRACTIONS = (0.8, 0.1, 0.1)
@@ -132,11 +132,16 @@ class RegressionSource(ABC):
 
 
 def _standardised(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Zero mean and unit variance over ``rows``; a constant column becomes zero."""
+    """Zero mean and unit variance over ``rows``, in whatever unit; a constant column becomes zero.
+
+    Shapes: values (N, columns), rows (n,) -> (N, columns).
+    """
+    # A power of two changes no digit, and no square of what is left overflows or vanishes.
+    values = np.ldexp(values, -np.frexp(np.abs(values).max(0))[1])
     chosen = values[rows]
     mean, deviation = chosen.mean(0), chosen.std(0)
     # A constant column has a range of 0; its deviation is not quite that, for its mean is rounded.
-    constant = np.ptp(chosen, axis=0) <= NEARLY_CONSTANT * np.maximum(1.0, np.abs(mean))
+    constant = np.ptp(chosen, axis=0) <= NEARLY_CONSTANT * np.abs(chosen).max(0)
     centre = np.where(constant, chosen[0], mean)
     return (values - centre) / np.where(constant, 1.0, deviation)
 

@@ -98,6 +98,8 @@ class UCISource(RegressionSource):
         for name in self.targets:
             if name not in self.columns:
                 raise unknown_name(f'column of {self.path}', name, self.columns)
+            if self.columns.count(name) > 1:
+                raise UserError(f'{self.path}: more than one column is named {name!r}')
         return total - len(self.targets), len(self.targets)
 
     def __str__(self) -> str:
@@ -121,7 +123,8 @@ def read_csv(path: str | Path, minimum_rows: int = 1) -> tuple[list[str], np.nda
     names = [name.strip() for name in lines[0][1]]
     if len(names) < 2:
         raise UserError(
-            f'{path}: only one column ({names[0]!r}); need at least one input and one target'
+            f'{path}: only one column ({names[0]!r}); need at least one input and one target, '
+            'with commas between them'
         )
     if len(lines) - 1 < minimum_rows:
         raise UserError(f'{path}: {len(lines) - 1} data rows; at least {minimum_rows} are needed')

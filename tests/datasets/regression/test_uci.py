@@ -48,3 +48,11 @@ def test_targets_that_are_no_columns_or_all_of_them_are_named(tmp_path) -> None:
         _ = UCISource(str(path), targets=('colum1',)).dims
     with pytest.raises(UserError, match=r'table\.csv: 4 columns; at least one must be one input'):
         _ = UCISource(str(path), targets=[f'column{i}' for i in range(4)]).dims
+
+
+def test_a_target_whose_name_two_columns_bear_is_refused(tmp_path) -> None:
+    path = tmp_path / 'twice.csv'
+    path.write_text('a,b,b\n' + '1,2,3\n' * 40)
+    with pytest.raises(UserError, match=r"twice\.csv: more than one column is named 'b'"):
+        _ = UCISource(str(path), targets=('b',)).dims
+    assert UCISource(str(path), targets=('a',)).dims == (2, 1)

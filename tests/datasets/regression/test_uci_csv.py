@@ -28,6 +28,7 @@ def test_reads_numbers_in_order(tmp_path):
         ('a,b\n\n1,2\ninf,2\n', "column 'a', row 4: 'inf' is not finite"),
         ('a,b\n1,2\n1,2,3\n', 'row 3 has 3 columns, the header has 2'),
         ('a\n1\n', 'only one column'),
+        ('a;b\n1;2\n', 'with commas between them'),
         ('', 'the file is empty'),
         ('a,b\n', '0 data rows; at least 1'),
     ],
