@@ -11,11 +11,16 @@ examples:
   hetpose suite uci --protocol paper --methods w2_bound
   hetpose suite uci --datasets concrete --methods nll my_method.py
   hetpose suite uci --csv measurements.csv --targets pressure flow
+  hetpose suite uci --csv measurements.csv --methods anchored anchored_student anchored-no_prior
   hetpose suite uci --report work_dirs/suites/uci
 
 The heldout protocol (default) trains on 80% of the data, chooses weights on 10% and measures on
 the last 10%; it always includes the homoscedastic baseline. The paper protocol trains and measures
 on the same data, as the published numbers were. Results of other settings are kept apart.
+
+A method with one thing changed has a name of its own, such as anchored-no_prior, and runs only
+where it is named. The recommended method of a report is the best, on the middle part of the data,
+of anchored, anchored_student and what was run of their changes.
 """
 
 import argparse

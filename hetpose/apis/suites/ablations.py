@@ -10,12 +10,11 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
-from hetpose.apis.suites.plan import Suite, base_of, find_suite
+from hetpose.apis.suites.plan import ABLATIONS, Suite, base_of, find_suite
 from hetpose.apis.suites.report import TITLES
 from hetpose.apis.suites.store import DIVERGED, Result
 from hetpose.tables import markdown_table
 
-FOLDER = 'ablations'
 SIZE = 'mahalanobis'  # mean of rᵀΣ⁻¹r / d of a Gaussian, which is 1 where Σ has the right size
 
 
@@ -25,13 +24,13 @@ def section(results: Sequence[Result]) -> str:
     suite = find_suite(settings.suite)
     bases = sorted({base for base in (base_of(r.unit.method) for r in results) if base})
     lines = [
-        f'## {FOLDER.capitalize()} of {suite.name}, {settings.folder}',
+        f'## {ABLATIONS.capitalize()} of {suite.name}, {settings.folder}',
         '',
         f'    hetpose suite {suite.name} --epochs {settings.epochs} \\',
-        f'        --out docs/results/{FOLDER} \\',
+        f'        --out docs/results/{ABLATIONS} \\',
         f'        --datasets {" ".join(suite.present(results))} \\',
         f'        --trials {1 + max(r.unit.trial for r in results)} \\',
-        f'        --methods {" ".join(bases)} configs/{suite.name}/{FOLDER}/*.py',
+        f'        --methods {" ".join(bases)} configs/{suite.name}/{ABLATIONS}/*.py',
         '',
         'Each row changes one thing in a method. The number is the change of the metric, a mean '
         'over trials: below 0 the changed method is better.',

@@ -19,7 +19,14 @@ from mmengine.hooks import Hook
 from mmengine.runner import Runner
 from mmpose.registry import MODELS
 
-from hetpose.apis.suites.plan import HELDOUT, RESULTS_VERSION, Given, Settings, Unit
+from hetpose.apis.suites.plan import (
+    HELDOUT,
+    RESULTS_VERSION,
+    Given,
+    Settings,
+    Unit,
+    method_file,
+)
 from hetpose.apis.suites.store import DIVERGED, Digests, Result
 from hetpose.datasets.regression import UCISource
 from hetpose.datasets.regression.sinusoid import AMPLITUDES, HALF_WIDTH
@@ -33,7 +40,7 @@ from hetpose.engine.suite import check_length, phases
 from hetpose.models.objectives import trains_mean_alone
 from hetpose.models.regressors import DivergedError, default_width
 from hetpose.ops.spd import NotPositiveDefiniteError
-from hetpose.paths import config_root, existing
+from hetpose.paths import existing
 
 CURVE_POINTS = 20
 FIT_POINTS = 801
@@ -47,7 +54,7 @@ NUMERICAL = (DivergedError, NotPositiveDefiniteError, FloatingPointError, torch.
 def method_config(method: str, settings: Settings, given: Given | None = None) -> Config:
     """The config of a method under the given settings, before a dataset and a trial are chosen."""
     own = given.configs if given else {}
-    config = load_config(own.get(method) or config_root() / settings.suite / f'{method}.py')
+    config = load_config(own.get(method) or method_file(settings.suite, method))
     # Methods that train their mean alone to begin with have their warm-up built in.
     trains_mean_first = config.method.objective.type == 'MSEObjective'
     config.merge_from_dict(

@@ -43,10 +43,24 @@ ORDER = (
 )
 
 
+ABLATIONS = 'ablations'
+
+
 def known_methods(suite: str) -> tuple[str, ...]:
     """The methods of a suite: one for each config in its folder."""
     names = [path.stem for path in existing(config_root() / suite, 'configs').glob('*.py')]
     return tuple(sorted(names, key=rank))
+
+
+def known_variants(suite: str) -> tuple[str, ...]:
+    """The methods with one thing changed that a suite has: anchored-no_prior, for example."""
+    return tuple(sorted(path.stem for path in (config_root() / suite / ABLATIONS).glob('*.py')))
+
+
+def method_file(suite: str, method: str) -> Path:
+    """The config of a method or a variant of one that a suite knows."""
+    folder = config_root() / suite
+    return (folder / ABLATIONS if base_of(method) else folder) / f'{method}.py'
 
 
 def rank(method: str) -> tuple[int, str]:
@@ -211,7 +225,7 @@ def plan_units(
     )
     datasets = list(dict.fromkeys([*(datasets or ()), *given.datasets])) or suite.datasets
     for kind, names, known in (
-        ('method', methods, (*suite.methods, *given.configs)),
+        ('method', methods, (*suite.methods, *known_variants(suite.name), *given.configs)),
         ('dataset', datasets, (*suite.datasets, *given.datasets)),
     ):
         for name in names:

@@ -1,4 +1,4 @@
-"""One document of all stored units: tables by dataset and method, and the goal."""
+"""One document of all stored units: tables by dataset and method."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ from collections.abc import Mapping, Sequence, Sized
 from pathlib import Path
 
 from hetpose.apis.suites import ablations, paper
-from hetpose.apis.suites.plan import BASELINE, HELDOUT, SUITES, Settings, Suite, find_suite, rank
+from hetpose.apis.suites.goal import goal_sentence, goal_table, plain
+from hetpose.apis.suites.plan import (
+    ABLATIONS,
+    HELDOUT,
+    SUITES,
+    Settings,
+    Suite,
+    find_suite,
+    rank,
+)
 from hetpose.apis.suites.plots.cost import draw_cost
 from hetpose.apis.suites.plots.overview import draw_overview
 from hetpose.apis.suites.recommended import NOTE, RECOMMENDED, with_recommended
-from hetpose.apis.suites.report import PROTOCOL_NOTES, TITLES, Table, cell, number, tabulate
-from hetpose.apis.suites.statistics import Summary
+from hetpose.apis.suites.report import PROTOCOL_NOTES, TITLES, Table, cell, tabulate
 from hetpose.apis.suites.store import Result, load_current
 from hetpose.errors import UserError
 from hetpose.fileio import write_text
 from hetpose.tables import markdown_table
 
-PAPER_METHODS = (
-    *('nll', 'nll_diagonal', 'beta_nll', 'faithful', 'kl', 'w2', 'w2_bound', 'nll_tic', 'hybrid'),
-)
 FINDINGS = 'findings.md'
-SAME_MEAN = 1e-3  # relative: a mean that was trained in another stack is rounded otherwise
 BLOCK = re.compile(r'(<!-- results: (\S+) -->\n).*?(<!-- end of results -->)', re.DOTALL)
 Group = tuple[Path, list[Result]]
 
@@ -43,7 +47,7 @@ def write_results(folder: Path, out: Path, readme: Path | None = None) -> str:
     if findings.is_file():
         parts.append(findings.read_text(encoding='utf-8').strip())
     parts += [_section(path, results, out.parent) for path, results in groups]
-    for _, changed in _groups(folder, [ablations.FOLDER]):
+    for _, changed in _groups(folder, [ABLATIONS]):
         for suite in SUITES:  # which may share a folder
             own = [result for result in changed if result.settings.suite == suite]
             parts += [ablations.section(own)] if own else []
@@ -57,7 +61,7 @@ def write_results(folder: Path, out: Path, readme: Path | None = None) -> str:
 
 def stored_groups(folder: Path) -> list[Group]:
     """The stored results of every suite and settings, the recommended ones among them."""
-    changed = [r for _, results in _groups(folder, [ablations.FOLDER]) for r in results]
+    changed = [r for _, results in _groups(folder, [ABLATIONS]) for r in results]
     groups = []
     for path, results in _groups(folder, list(SUITES)):
         variants = [r for r in changed if r.settings == results[0].settings]
@@ -76,7 +80,7 @@ def headline_tables(folder: Path) -> dict[str, str]:
     for _, results in stored_groups(folder):
         settings = results[0].settings
         if settings == Settings('uci', HELDOUT, settings.epochs):
-            tables['uci-heldout'] = _goal_table(find_suite('uci'), results)
+            tables['uci-heldout'] = goal_table(find_suite('uci'), results)
         elif settings == Settings('uci', 'paper', settings.epochs):
             tables['uci-paper'] = _paper_table(find_suite('uci'), results)
     return tables
@@ -116,8 +120,8 @@ def _section(path: Path, results: list[Result], base: Path) -> str:
     lines += [f'{PROTOCOL_NOTES[settings.protocol].capitalize()}. {_count(suite, results)}']
     table = tabulate(suite, results)
     if suite.name == 'uci' and settings.protocol == HELDOUT and not settings.warm_up:
-        lines += ['', '### The goal', '', _goal_table(suite, results)]
-        lines += ['', _goal_sentence(suite, table)]
+        lines += ['', '### The goal', '', goal_table(suite, results)]
+        lines += ['', goal_sentence(suite, table)]
     for metric in suite.metrics:
         lines += ['', f'### {TITLES[metric]}', '', _metric_table(suite, table, metric)]
     if suite.name == 'uci' and settings.protocol != HELDOUT:
@@ -196,84 +200,6 @@ def _cost_table(suite: Suite, table: Table) -> str:
     return markdown_table(['method', *header], rows)
 
 
-def _goal_table(suite: Suite, results: Sequence[Result]) -> str:
-    """The recommended method, the constant covariance and the best of the paper's methods."""
-    table = tabulate(suite, results)
-    header = ['set, held out', 'trials', "MSE (mse's)", 'MSE', 'NLL, homoscedastic']
-    header += ["NLL, best of the paper's", 'NLL', 'TAC, homoscedastic', 'TAC', 'goal']
-    rows = []
-    for dataset in sorted(table, key=suite.place):
-        metrics = table[dataset]
-        mine = {name: metrics.get(name, {}).get(RECOMMENDED) for name in ('mse', 'nll', 'tac')}
-        if mine['nll'] is None:
-            continue
-        constant = {name: metrics[name].get(BASELINE) for name in ('nll', 'tac')}
-        best = best_of_paper(metrics['nll'])
-        met = goal_met(metrics) if judged(metrics) else {}
-        rows.append(
-            [
-                dataset,
-                str(mine['nll'].count),
-                _plain(metrics['mse'].get('mse')),
-                _plain(mine['mse']),
-                _plain(constant['nll']),
-                '–' if best is None else f'{_plain(metrics["nll"][best])} ({best})',
-                _plain(mine['nll']),
-                _plain(constant['tac']),
-                _plain(mine['tac']),
-                ', '.join(f'{name} {"yes" if ok else "NO"}' for name, ok in met.items()) or '–',
-            ]
-        )
-    return markdown_table(header, rows)
-
-
-def best_of_paper(nll: Mapping[str, Summary]) -> str | None:
-    """The method of the paper with the lowest mean; one that diverged in a trial is none."""
-    whole = {m: nll[m].mean for m in PAPER_METHODS if m in nll and not nll[m].diverged}
-    return min(whole, key=whole.__getitem__) if whole else None
-
-
-def judged(metrics: Mapping[str, Mapping[str, Summary]]) -> bool:
-    """Whether every rival was run in as many trials as the recommended method."""
-    nll = metrics.get('nll', {})
-    runs = {name: summary.count + summary.diverged for name, summary in nll.items()}
-    rivals = (BASELINE, *PAPER_METHODS)
-    return RECOMMENDED in nll and all(runs.get(m) == runs[RECOMMENDED] for m in rivals)
-
-
-def goal_met(metrics: Mapping[str, Mapping[str, Summary]]) -> dict[str, bool]:
-    """For one dataset: NLL and TAC below the constant covariance's and all of the paper's methods.
-
-    The MSE must be no worse than that of training by MSE alone.
-    """
-    met = {}
-    for name in ('nll', 'tac'):
-        rivals = [
-            metrics[name][m].mean
-            for m in (BASELINE, *PAPER_METHODS)
-            if m in metrics[name] and metrics[name][m].count
-        ]
-        mine = metrics[name][RECOMMENDED]
-        met[name.upper()] = mine.whole and all(mine.mean < value for value in rivals)
-    if 'mse' in metrics['mse']:
-        limit = metrics['mse']['mse'].mean * (1 + SAME_MEAN)
-        met['MSE'] = metrics['mse'][RECOMMENDED].mean <= limit
-    return met
-
-
-def _goal_sentence(suite: Suite, table: Table) -> str:
-    marks = [goal_met(metrics) for metrics in table.values() if judged(metrics)]
-    counts = {name: sum(met.get(name, False) for met in marks) for name in ('NLL', 'TAC', 'MSE')}
-    every = len(suite.datasets)
-    return (
-        'The goal: NLL of the recommended method below homoscedastic and every method of the '
-        f'paper on {every} of {every} sets, TAC on at least 10, MSE no worse than by MSE alone. '
-        f'Of {len(marks)} sets with all methods: '
-        + ', '.join(f'{name} on {count}' for name, count in counts.items())
-        + '.'
-    )
-
-
 def _paper_table(suite: Suite, results: Sequence[Result]) -> str:
     table, published = tabulate(suite, results), paper.uci()
     methods = sorted({result.unit.method for result in results}, key=rank)
@@ -284,16 +210,7 @@ def _paper_table(suite: Suite, results: Sequence[Result]) -> str:
             for metric in suite.metrics:
                 mine = table[dataset].get(metric, {}).get(method)
                 theirs = published.get((dataset, method, metric))
-                row += [_plain(mine), '' if theirs is None else f'{theirs.mean:.2f}']
+                row += [plain(mine), '' if theirs is None else f'{theirs.mean:.2f}']
             rows.append(row)
     header = [text for metric in suite.metrics for text in (TITLES[metric], 'paper')]
     return markdown_table(['set', 'method', *header], rows)
-
-
-def _plain(summary: Summary | None) -> str:
-    if summary is None:
-        return '–'
-    if not summary.count:
-        return 'diverged'
-    spread = f' ± {number(summary.std)}' if summary.count > 1 else ''
-    return number(summary.mean) + spread

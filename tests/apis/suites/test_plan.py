@@ -9,6 +9,8 @@ from hetpose.apis.suites.plan import (
     Given,
     Settings,
     find_suite,
+    known_variants,
+    method_file,
     plan_stacks,
     plan_units,
 )
@@ -37,7 +39,7 @@ def test_heldout_always_has_the_baseline_and_paper_only_what_was_asked():
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        ({'methods': ['gp']}, "unknown uci method 'gp'; known: anchored, anchored_student"),
+        ({'methods': ['gp']}, "unknown uci method 'gp'; known: anchored, anchored-floor_1e-2, "),
         ({'datasets': ['wine']}, "unknown uci dataset 'wine'; known: abalone, air"),
         ({'methods': ['natural']}, "unknown uci method 'natural'"),
         ({'trials': 0}, '--trials must be at least 1'),
@@ -116,3 +118,17 @@ def test_datasets_of_one_shape_train_together() -> None:
     units = plan_units(suite, Settings('univariate', 'heldout', 100), methods=['nll'])
     nll = [unit for unit in units if unit.method == 'nll']
     assert plan_stacks(suite, nll, [], dict.fromkeys(suite.datasets, 50)) == [nll]
+
+
+@pytest.mark.parametrize('suite', list(SUITES))
+def test_variants_run_only_where_they_are_named(suite: str) -> None:
+    chosen = settings(suite, SUITES[suite].protocols[0])
+    assert not {unit.method for unit in plan_units(SUITES[suite], chosen)} & set(
+        known_variants(suite)
+    )
+    for name in known_variants(suite):
+        planned = plan_units(SUITES[suite], chosen, [name], trials=1)
+        assert name in {unit.method for unit in planned}
+        assert method_file(suite, name).is_file()
+    with pytest.raises(UserError, match="'anchored-no_prio'"):
+        plan_units(SUITES[suite], chosen, ['anchored-no_prio'])

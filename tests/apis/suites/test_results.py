@@ -7,16 +7,9 @@ from pathlib import Path
 import pytest
 
 from hetpose import apis
+from hetpose.apis.suites.goal import PAPER_METHODS, best_of_paper, goal_met
 from hetpose.apis.suites.plan import Settings, Unit
-from hetpose.apis.suites.results import (
-    BLOCK,
-    PAPER_METHODS,
-    best_of_paper,
-    goal_met,
-    headline_tables,
-    stored_groups,
-    with_blocks,
-)
+from hetpose.apis.suites.results import BLOCK, headline_tables, stored_groups, with_blocks
 from hetpose.apis.suites.statistics import Summary
 from hetpose.apis.suites.store import Result, save
 from hetpose.errors import UserError
