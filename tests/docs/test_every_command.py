@@ -113,7 +113,8 @@ def matching(table: dict[str, str], command: str) -> list[str]:
 
 def of_suite(words: list[str]) -> list[str]:
     """One method on one data set."""
-    more = ['--methods', 'my_method.py' if 'my_method.py' in words else 'w2_bound']
+    named = [word for word in words if word in ('my_method.py', 'anchored-no_prior')]
+    more = ['--methods', *(named or ['w2_bound'])]
     if '--dims' in words:
         return [*more, '--dims', '4']
     return more if '--csv' in words else [*more, '--datasets', DATASETS[words[0]]]
