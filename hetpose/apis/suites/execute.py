@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import platform
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -37,6 +36,7 @@ from hetpose.engine.hooks.trajectory import FILE_NAME
 from hetpose.engine.launch import build_runner, load_config
 from hetpose.engine.lockstep import train_together, use_lockstep
 from hetpose.engine.suite import check_length, phases
+from hetpose.machine import describe_machine
 from hetpose.models.objectives import trains_mean_alone
 from hetpose.models.regressors import DivergedError, default_width
 from hetpose.ops.spd import NotPositiveDefiniteError
@@ -208,7 +208,7 @@ class Run:
         finally:
             result.made = {
                 'seconds': round(seconds + time.perf_counter() - start, 1),
-                'machine': f'{platform.machine()}, {platform.system()}, 1 thread',
+                'machine': f'{describe_machine()}, 1 thread',
                 'torch': torch.__version__,
             }
         cost = runner.message_hub.get_info(COST_KEY, {}) if alone else {}

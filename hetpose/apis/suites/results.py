@@ -99,16 +99,20 @@ def with_blocks(text: str, tables: Mapping[str, str]) -> str:
 def _head(groups: Sequence[Group]) -> str:
     units = [r for _, results in groups for r in results if r.unit.method != RECOMMENDED]
     hours = sum(r.made.get('seconds', 0.0) for r in units) / 3600
-    versions = sorted({str(r.made['torch']) for r in units if 'torch' in r.made})
+    machines, versions = (
+        '; '.join(sorted({str(r.made[key]) for r in units if key in r.made}))
+        for key in ('machine', 'torch')
+    )
     return (
         '# Results of the suites\n\n'
         'Written by `hetpose results` from the units under `docs/results`; a unit is one training '
-        'run (a method on a dataset in a trial), stored with its seed, its time and a digest of '
-        'config, data and version of the code. '
+        'run (a method on a dataset in a trial, whose number is its seed), stored with its time '
+        'and a digest of config, data and version of the code. '
         f'{len(units)} units, {hours:.1f} hours on one CPU thread each (other work ran on the '
-        f'same cores), torch {", ".join(versions)}. A command continues with the units that are '
-        'missing. Lower is better everywhere; ± is the standard deviation over trials, **bold** '
-        'the best and, of three trials or more, what a paired t-test cannot tell from it (5%). '
+        f'same cores); machine: {machines}; torch {versions}. A command continues with the units '
+        'that are missing. Lower is better everywhere; ± is the standard deviation over trials, '
+        '**bold** the best and, of three trials or more, what a paired t-test cannot tell from it '
+        '(5%). '
         f'{NOTE}'
     )
 

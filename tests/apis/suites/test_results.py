@@ -30,7 +30,7 @@ def store(
 ) -> None:
     for method, nll in {'mse': None, **trained}.items():
         metrics = {'mse': 0.5} if nll is None else {'mse': 0.5, 'nll': nll, 'tac': nll / 10}
-        made = {'seconds': 36.0, 'torch': '2.13.0'}
+        made = {'seconds': 36.0, 'machine': 'Abacus', 'torch': '2.13.0'}
         kept = {'nll': nll} if nll is not None else {}
         for trial in range(2):
             unit = Unit(dataset, method, trial)
@@ -48,6 +48,7 @@ def test_the_document_names_numbers_gaps_commands_and_the_goal(tmp_path) -> None
     options = f'--methods {methods} --epochs 100 --trials 2 --out docs/results/uci'
     assert f'hetpose suite uci {options}' in text
     assert '12 units, 0.1 hours' in text
+    assert 'machine: Abacus; torch 2.13.0' in text
     assert 'Not run: abalone, ' in text
     goal = next(line for line in text.splitlines() if line.startswith('| air '))
     assert '4.500 ± 0.000 (w2_bound)' in goal
