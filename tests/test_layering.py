@@ -17,6 +17,7 @@ LAYERS = (
         'errors',
         'fileio',
         'lazy',
+        'machine',
         'memory',
         'paths',
         'tables',
