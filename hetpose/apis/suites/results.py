@@ -132,7 +132,8 @@ def _section(path: Path, results: list[Result], base: Path) -> str:
         lines += ['', '### Next to the published numbers', '', _paper_table(suite, results)]
     if suite.name == 'multivariate' and any('time_ms' in metrics for metrics in table.values()):
         lines += ['', '### Cost', '', _cost_table(suite, table)]
-        lines += [_picture('cost', p, base) for p in draw_cost(suite, results, path.parent)]
+        name = f'{settings.folder}-cost.png'  # settings share a folder
+        lines += [_picture('cost', p, base) for p in draw_cost(suite, results, path.parent, name)]
     picture = draw_overview(suite, results, path.parent / f'{settings.folder}.png')
     if picture is not None:
         lines.append(_picture(suite.name, picture, base))

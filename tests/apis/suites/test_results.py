@@ -70,12 +70,14 @@ def test_a_goal_is_judged_where_every_rival_was_run_as_often(tmp_path) -> None:
 
 @pytest.mark.parametrize('cost', [{}, {'time_ms': 12.34}])
 def test_costs_stand_where_units_trained_alone(tmp_path, cost) -> None:
-    settings = Settings('multivariate', 'heldout', 2)
-    for method, nll in NLL.items():
-        made = {'seconds': 1.0, 'torch': '2.13.0'}
-        unit = Unit('d8', method, 0)
-        result = Result(unit, settings, 'x', metrics={'nll': nll}, cost=cost, made=made)
-        save(tmp_path / 'results' / 'multivariate' / settings.folder, result)
+    folder = tmp_path / 'results' / 'multivariate'
+    for epochs in (2, 3):
+        settings = Settings('multivariate', 'heldout', epochs)
+        for method, nll in NLL.items():
+            made = {'seconds': 1.0, 'torch': '2.13.0'}
+            unit = Unit('d8', method, 0)
+            result = Result(unit, settings, 'x', metrics={'nll': nll}, cost=cost, made=made)
+            save(folder / settings.folder, result)
     text = apis.write_results(tmp_path / 'results', tmp_path / 'results.md')
     assert 'd8 (5 methods, 1 trial).' in text
     assert ('### Cost' in text) == (' --alone ' in text) == bool(cost)
@@ -84,7 +86,9 @@ def test_costs_stand_where_units_trained_alone(tmp_path, cost) -> None:
         assert row.split('|')[3].strip() == 'paper'
         rows = [line for line in text.splitlines() if line.startswith('| w2_bound ')]
         assert rows[-1].split('|')[2].strip() == '12.3'
-        assert (tmp_path / 'results' / 'multivariate' / 'cost.png').is_file()
+        for name in ('heldout-2e-cost.png', 'heldout-3e-cost.png'):  # each its own picture
+            assert f'(results/multivariate/{name})' in text
+            assert (folder / name).is_file()
 
 
 def test_a_goal_that_is_missed_is_marked() -> None:

@@ -25,7 +25,9 @@ QUANTITIES = {'time_ms': 'time per step (ms)', 'memory_mb': 'memory of a step (M
 PAPER_METHODS = ('nll_tic', 'w2_bound', paper.OTHERS)
 
 
-def draw_cost(suite: Suite, results: Sequence[Result], folder: Path) -> list[Path]:
+def draw_cost(
+    suite: Suite, results: Sequence[Result], folder: Path, name: str = 'cost.png'
+) -> list[Path]:
     """One panel per quantity; needs results whose datasets are dimensions, such as ``d8``."""
     chosen = [r for r in results if r.cost and r.unit.dataset[1:].isdigit()]
     if not chosen:
@@ -43,7 +45,7 @@ def draw_cost(suite: Suite, results: Sequence[Result], folder: Path) -> list[Pat
             weight='bold',
         )
         shared_legend(figure, axes[0, 0], columns=5)
-        return [save(figure, folder / 'cost.png')]
+        return [save(figure, folder / name)]
 
 
 def _panel(ax: Axes, results: Sequence[Result], quantity: str) -> None:
