@@ -5,13 +5,12 @@ The recommended method is held against one constant covariance and the methods o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from hetpose.apis.suites.plan import BASELINE, Suite
 from hetpose.apis.suites.recommended import RECOMMENDED
-from hetpose.apis.suites.report import Table, number, tabulate
+from hetpose.apis.suites.report import Table, number
 from hetpose.apis.suites.statistics import Summary
-from hetpose.apis.suites.store import Result
 from hetpose.tables import markdown_table
 
 PAPER_METHODS = (
@@ -20,9 +19,8 @@ PAPER_METHODS = (
 SAME_MEAN = 1e-3  # relative: a mean that was trained in another stack is rounded otherwise
 
 
-def goal_table(suite: Suite, results: Sequence[Result]) -> str:
+def goal_table(suite: Suite, table: Table) -> str:
     """The recommended method, the constant covariance and the best of the paper's methods."""
-    table = tabulate(suite, results)
     header = ['set, held out', 'trials', "MSE (mse's)", 'MSE', 'NLL, homoscedastic']
     header += ["NLL, best of the paper's", 'NLL', 'TAC, homoscedastic', 'TAC', 'goal']
     rows = []

@@ -14,6 +14,7 @@ from hetpose.paths import config_root, existing
 
 HELDOUT, PAPER = PROTOCOLS
 BASELINE = 'homoscedastic'
+ABLATIONS = 'ablations'  # the folder of methods with one thing changed
 # Raise it where a change of code changes the numbers of a unit: stored units of another version
 # run again. tests/apis/suites/test_version.py compares short runs with stored ones.
 RESULTS_VERSION = 1
@@ -41,9 +42,6 @@ ORDER = (
     'recommended',
     'natural',
 )
-
-
-ABLATIONS = 'ablations'
 
 
 def known_methods(suite: str) -> tuple[str, ...]:

@@ -80,7 +80,8 @@ def headline_tables(folder: Path) -> dict[str, str]:
     for _, results in stored_groups(folder):
         settings = results[0].settings
         if settings == Settings('uci', HELDOUT, settings.epochs):
-            tables['uci-heldout'] = goal_table(find_suite('uci'), results)
+            suite = find_suite('uci')
+            tables['uci-heldout'] = goal_table(suite, tabulate(suite, results))
         elif settings == Settings('uci', 'paper', settings.epochs):
             tables['uci-paper'] = _paper_table(find_suite('uci'), results)
     return tables
@@ -124,7 +125,7 @@ def _section(path: Path, results: list[Result], base: Path) -> str:
     lines += [f'{PROTOCOL_NOTES[settings.protocol].capitalize()}. {_count(suite, results)}']
     table = tabulate(suite, results)
     if suite.name == 'uci' and settings.protocol == HELDOUT and not settings.warm_up:
-        lines += ['', '### The goal', '', goal_table(suite, results)]
+        lines += ['', '### The goal', '', goal_table(suite, table)]
         lines += ['', goal_sentence(suite, table)]
     for metric in suite.metrics:
         lines += ['', f'### {TITLES[metric]}', '', _metric_table(suite, table, metric)]
